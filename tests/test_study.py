@@ -1,0 +1,184 @@
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mechdistill.errors import InputError
+from mechdistill.study import Study, load_study, schema_text, study_names
+from mechdistill.yaml_mapping import read_yaml_mapping
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="module")
+def embedded() -> Study:
+    return load_study({}, ROOT)
+
+
+@pytest.fixture
+def copied_root(tmp_path: Path) -> Path:
+    shutil.copy(ROOT / "params.yaml", tmp_path)
+    shutil.copytree(ROOT / "studies", tmp_path / "studies")
+    return tmp_path
+
+
+def nested(key: str, value: Any) -> dict[str, Any]:
+    for part in reversed(key.split(".")):
+        value = {part: value}
+    return value
+
+
+@pytest.mark.parametrize("name", study_names(ROOT))
+def test_every_study_is_valid_and_knows_its_name(name: str) -> None:
+    assert load_study({"study": name}, ROOT).study == name
+
+
+def test_the_study_of_params_yaml_is_the_default(embedded: Study) -> None:
+    assert embedded.study == "embedded"
+
+
+def test_an_overlay_changes_its_keys_and_keeps_the_rest(embedded: Study) -> None:
+    smoke = load_study({"study": "smoke"}, ROOT)
+    assert smoke.data.world.regions < embedded.data.world.regions
+    assert smoke.data.world.evidence_per_region == embedded.data.world.evidence_per_region
+
+
+def test_the_command_line_wins_over_the_overlay() -> None:
+    study = load_study({"study": "smoke", "distil": {"seeds": [5]}}, ROOT)
+    assert study.distil.seeds == (5,)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("distil.lamda_p2", 0.3, r"distil\.lamda_p2 is an unknown key.*did you mean lambda_p2"),
+        ("colour", "red", r"colour is an unknown key"),
+        ("distil.lambda_p2", -0.1, r"distil\.lambda_p2 is -0\.1 \(allowed: a number at least 0"),
+        ("distil.lambda_p2", "0.3", r"distil\.lambda_p2 is \"0\.3\" \(allowed: a number"),
+        ("distil.lambda_p2", float("nan"), r"distil\.lambda_p2 is NaN"),
+        ("distil.lambda_p2", None, r"distil\.lambda_p2 is null"),
+        ("distil.lambda_p2", True, r"distil\.lambda_p2 is true"),
+        ("traces.early_tokens", 30.0, r"traces\.early_tokens is 30\.0 \(allowed: a whole number"),
+        ("significance.alpha", 1.0, r"significance\.alpha is 1\.0 .*above 0.* and below 1"),
+        ("data.world.name", "wiki", r"data\.world\.name is \"wiki\" \(allowed: icd"),
+        ("distil.seeds", [0, "one"], r"distil\.seeds\[1\] is \"one\""),
+        ("distil.seeds", [], r"distil\.seeds is \[\]"),
+        ("distil.seeds", [1, 1], r"seeds is \[1, 1\]"),
+        ("distil.training", 400, r"distil\.training is 400 \(allowed: a section with the keys"),
+        ("distil.training.warmup_steps", 401, r"distil\.training: warmup_steps is 401"),
+        ("teacher.architecture.heads", 7, r"teacher\.architecture: hidden_size is 64"),
+        ("teacher.architecture.kv_heads", 3, r"kv_heads is 3: it must divide heads"),
+        ("patching.bins", [2, 1], r"bins is \[2, 1\]"),
+        ("data.world.groups_in_context", 3, r"groups_in_context is 3"),
+        ("data.world.problems_min", 4, r"problems_min is 4"),
+        ("data.world.never_gold", 144, r"never_gold is 144"),
+        ("heads.pool_size", 13, r"heads\.pool_size is 13: it must be at most 12"),
+        ("report.worked_example", 100, r"report\.worked_example is 100"),
+        ("patching.generated_examples", 61, r"patching\.generated_examples is 61"),
+    ],
+)
+def test_a_wrong_value_is_named_with_what_is_allowed(key: str, value: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        load_study(nested(key, value), ROOT)
+
+
+def test_all_wrong_keys_are_named_at_once() -> None:
+    with pytest.raises(InputError) as caught:
+        load_study({"seed": -1, "distil": {"lambda_p1": -1}}, ROOT)
+    assert "seed is -1" in str(caught.value)
+    assert "distil.lambda_p1 is -1" in str(caught.value)
+
+
+def test_the_file_that_holds_the_wrong_value_is_named(copied_root: Path) -> None:
+    (copied_root / "studies/smoke.yaml").write_text("distil: {lambda_p1: -1}\n")
+    with pytest.raises(InputError, match=r"studies/smoke\.yaml: distil\.lambda_p1 is -1"):
+        load_study({"study": "smoke"}, copied_root)
+
+
+def test_a_missing_key_is_named(copied_root: Path) -> None:
+    path = copied_root / "params.yaml"
+    path.write_text(path.read_text().replace("  lambda_p2: 0.3\n", ""))
+    with pytest.raises(InputError, match=r"params\.yaml: distil\.lambda_p2 is missing"):
+        load_study({}, copied_root)
+
+
+@pytest.mark.parametrize("name", ["smok", "", 3, None, "../smoke"])
+def test_an_unknown_study_is_answered_with_the_known_ones(name: Any) -> None:
+    with pytest.raises(InputError, match=r"no study[^$]*embedded, smoke"):
+        load_study({"study": name}, ROOT)
+
+
+def test_an_overlay_under_another_name_is_refused(copied_root: Path) -> None:
+    shutil.copy(copied_root / "studies/smoke.yaml", copied_root / "studies/other.yaml")
+    with pytest.raises(InputError, match=r"studies/other\.yaml: study is 'smoke'"):
+        load_study({"study": "other"}, copied_root)
+
+
+def test_a_study_cannot_be_changed(embedded: Study) -> None:
+    with pytest.raises(ValueError, match="frozen"):
+        embedded.seed = 8  # type: ignore[misc]
+
+
+class TestSubset:
+    def test_holds_exactly_the_keys_asked_for(self, embedded: Study) -> None:
+        text = embedded.subset(
+            ["seed", "distil.lambda_p1", "patching.bins", "teacher.architecture"]
+        )
+        values = json.loads(text)
+        assert set(values) == {"seed", "distil.lambda_p1", "patching.bins", "teacher.architecture"}
+        assert values["patching.bins"] == [1, 2, 4, 8, 16]
+        assert values["teacher.architecture"]["layers"] == 4
+
+    def test_does_not_depend_on_the_order_of_keys(self, embedded: Study) -> None:
+        assert embedded.subset(["seed", "heads"]) == embedded.subset(["heads", "seed"])
+
+    @given(number=st.integers(min_value=0, max_value=10**6))
+    def test_a_number_has_one_text_however_it_is_written(self, number: int) -> None:
+        whole, real = (
+            load_study({"distil": {"lambda_p1": value}}, ROOT) for value in (number, float(number))
+        )
+        assert whole.subset(["distil.lambda_p1"]) == real.subset(["distil.lambda_p1"])
+
+    @given(
+        st.floats(min_value=0, allow_nan=False, allow_infinity=False),
+        st.floats(min_value=0, allow_nan=False, allow_infinity=False),
+    )
+    def test_values_survive_the_text(self, p1: float, p2: float) -> None:
+        study = load_study({"distil": {"lambda_p1": p1, "lambda_p2": p2}}, ROOT)
+        values = json.loads(study.subset(["distil.lambda_p1", "distil.lambda_p2"]))
+        assert values == {"distil.lambda_p1": p1, "distil.lambda_p2": p2}
+
+    def test_two_values_swapped_give_another_text(self) -> None:
+        keys = ["distil.lambda_p1", "distil.lambda_p2"]
+        one = load_study({"distil": {"lambda_p1": 0.5, "lambda_p2": 1.0}}, ROOT)
+        other = load_study({"distil": {"lambda_p1": 1.0, "lambda_p2": 0.5}}, ROOT)
+        assert one.subset(keys) != other.subset(keys)
+
+    @pytest.mark.parametrize("key", ["distil.lambda", "nothing", "seed.more", "", "distil."])
+    def test_a_key_that_does_not_exist_is_named(self, embedded: Study, key: str) -> None:
+        with pytest.raises(InputError, match="the study has no parameter"):
+            embedded.subset([key])
+
+
+class TestSchema:
+    SCHEMA = ROOT / "workflow/schemas/params.schema.json"
+
+    def test_the_file_is_that_of_the_code(self) -> None:
+        assert self.SCHEMA.read_text(encoding="utf-8") == schema_text(), "run `make schema`"
+
+    def test_params_yaml_satisfies_it(self) -> None:
+        schema = json.loads(self.SCHEMA.read_text(encoding="utf-8"))
+        jsonschema.validate(read_yaml_mapping(ROOT / "params.yaml"), schema)
+
+    def test_it_refuses_an_unknown_key(self) -> None:
+        schema = json.loads(self.SCHEMA.read_text(encoding="utf-8"))
+        values = read_yaml_mapping(ROOT / "params.yaml") | {"colour": "red"}
+        with pytest.raises(jsonschema.ValidationError, match="colour"):
+            jsonschema.validate(values, schema)
