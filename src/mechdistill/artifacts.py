@@ -37,7 +37,7 @@ def replacing(path: str | Path) -> Iterator[Path]:
         InputError: the disk is full or the folder cannot be written.
     """
     path = Path(path)
-    temporary = path.with_name(f".{path.stem}.{os.getpid()}.partial{path.suffix}")
+    temporary = path.with_name(partial_name(path, str(os.getpid())))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         yield temporary
@@ -50,6 +50,11 @@ def replacing(path: str | Path) -> Iterator[Path]:
         raise explained from error
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def partial_name(path: Path, process: str) -> str:
+    """File name of `path` while `process` (its id, or `*` for any) is writing it."""
+    return f".{path.stem}.{process}.partial{path.suffix}"
 
 
 def write_table(path: str | Path, frame: pd.DataFrame) -> None:

@@ -14,6 +14,9 @@ from typing import Any
 
 from mechdistill.errors import InputError
 
+opened: list[Parameters] = []
+"""Every object that `from_json` made in this process: the run record names unread keys."""
+
 
 class Parameters:
     """The declared keys and their values; remembers which keys were read.
@@ -47,7 +50,9 @@ class Parameters:
             raise InputError(f"--params is not valid JSON: {error}", remedy) from error
         if not isinstance(values, dict):
             raise InputError(f"--params is a JSON {type(values).__name__}, not an object", remedy)
-        return cls(values)
+        parameters = cls(values)
+        opened.append(parameters)
+        return parameters
 
     def __getitem__(self, key: str) -> Any:
         """Value of ``key``; a section that was declared whole comes as a dict.

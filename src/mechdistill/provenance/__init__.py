@@ -1,0 +1,1 @@
+"""What made each artifact: code fingerprints and the record that every job leaves."""

@@ -1,0 +1,293 @@
+"""Run the script of a rule and leave a record of it.
+
+`python -m mechdistill.provenance.run --study S --rule R --params JSON ... -- SCRIPT ARGUMENT ...`
+starts `SCRIPT ARGUMENT ... --params JSON`, shows its output line by line under the job's name,
+keeps it in the log, checks that every output was written, and writes
+`provenance/runs/S/R-WILDCARDS.json`. A job that fails says one thing: what, and what to do.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from io import RawIOBase
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import psutil
+
+from mechdistill import artifacts
+from mechdistill.errors import InputError
+from mechdistill.progress import duration
+from mechdistill.provenance import record
+from mechdistill.provenance.fingerprint import SourceTree
+from mechdistill.provenance.script import INTERRUPTED
+
+PATIENCE = 5.0
+"""Seconds that a stopped script has to end by itself."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One job as the rule describes it."""
+
+    study: str
+    rule: str
+    wildcards: Sequence[str]
+    params: str
+    code: str
+    also: Sequence[str]
+    inputs: Sequence[str]
+    outputs: Sequence[str]
+    log: Path
+    threads: int
+    script: str
+    arguments: Sequence[str]
+
+    @property
+    def label(self) -> str:
+        """Name for people: `train_student mech 0`."""
+        return " ".join([self.rule, *self.wildcards])
+
+    @property
+    def record(self) -> Path:
+        """Where the record goes."""
+        return record.record_path(self.study, self.rule, self.wildcards)
+
+
+class Interrupted(Exception):
+    """Ctrl-C, a termination signal, or the end of the process that waits for this one."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run one job; exit status 0, 1 after an error, 130 when interrupted."""
+    job = parse(arguments)
+    job.log.parent.mkdir(parents=True, exist_ok=True)
+    with job.log.open("wb", buffering=0) as log:  # unbuffered: a full disk shows at once
+        try:
+            run(job, log)
+        except InputError as error:
+            say(job, log, f"FAILED: {error.what}")
+            say(job, log, f"  What to do: {error.remedy}")
+            say(job, log, f"  Log: {job.log}")
+            return 1
+        except Interrupted:
+            say(job, log, "stopped; its unfinished outputs are dropped, finished jobs are kept")
+            return INTERRUPTED
+    return 0
+
+
+def parse(arguments: Sequence[str]) -> Job:
+    """The job of a command line."""
+    parser = argparse.ArgumentParser(prog="python -m mechdistill.provenance.run")
+    parser.add_argument("--study", required=True)
+    parser.add_argument("--rule", required=True)
+    parser.add_argument("--wildcards", nargs="*", default=[], help="values, in the rule's order")
+    parser.add_argument("--params", required=True, help="JSON object: the parameters of the job")
+    parser.add_argument("--code", required=True, help="fingerprint that the rule carries")
+    parser.add_argument("--also", nargs="*", default=[], help="files imported by a computed name")
+    parser.add_argument("--inputs", nargs="*", default=[])
+    parser.add_argument("--outputs", nargs="+", required=True)
+    parser.add_argument("--log", type=Path, required=True)
+    parser.add_argument("--threads", type=int, default=1)
+    end = list(arguments).index("--") if "--" in arguments else len(arguments)
+    own, command = arguments[:end], arguments[end + 1 :]
+    parsed = parser.parse_args(own)
+    if not command:
+        parser.error("the script is missing: end with -- SCRIPT ARGUMENT ...")
+    return Job(**vars(parsed), script=command[0], arguments=command[1:])
+
+
+def run(job: Job, log: RawIOBase) -> None:
+    """Run the script of `job` and write the record.
+
+    Raises:
+        InputError: anything that a person should know: what, and what to do.
+        Interrupted: the job was stopped from outside.
+    """
+    root = Path.cwd()
+    say(job, log, "started")
+    _clear(job)
+    code = SourceTree(root).fingerprint(job.script, *job.also)
+    if code.digest != job.code:
+        raise InputError(
+            f"the code of {job.script} changed after the workflow had started",
+            "start the same command again: the changed code is then taken into account",
+        )
+    inputs = record.describe_files(job.inputs)
+    started = datetime.now(UTC)
+    clock = time.monotonic()
+    report = _run_script(job, log)
+    wall = time.monotonic() - clock
+    for output in job.outputs:
+        if not Path(output).is_file():
+            raise InputError(
+                f"{job.script} ended without writing {output}",
+                "this is a fault of the program, please report it with the log",
+            )
+    parameters = json.loads(job.params)
+    content = {
+        "study": job.study,
+        "rule": job.rule,
+        "wildcards": list(job.wildcards),
+        "command": [job.script, *job.arguments],
+        "parameters": parameters,
+        "unread_parameters": report["unread_parameters"],
+        "code": {
+            "fingerprint": code.digest,
+            "files": code.files,
+            # their changes would go unseen: the rule must name them with --also
+            "not_in_fingerprint": [path for path in report["modules"] if path not in code.files],
+        },
+        "inputs": inputs,
+        "outputs": record.describe_files(job.outputs),
+        "git": record.git_state(root),
+        "environment": record.environment(root),
+        "precision": report["precision"],
+        "seeds": record.seeds(parameters, job.arguments),
+        "host": socket.gethostname(),
+        "slurm_job_id": os.environ.get("SLURM_JOB_ID"),
+        "threads": job.threads,
+        "started": started.isoformat(timespec="seconds"),
+        "ended": datetime.now(UTC).isoformat(timespec="seconds"),
+        "wall_seconds": round(wall, 2),
+        "peak_memory_bytes": report["peak_memory_bytes"],
+    }
+    artifacts.write_json(job.record, content)
+    memory = report["peak_memory_bytes"] / 2**20
+    say(job, log, f"done in {duration(wall)}, at most {memory:.0f} MiB")
+
+
+def _clear(job: Job) -> None:
+    """Drop the record of outputs that are being replaced, and what a killed run left half done."""
+    job.record.unlink(missing_ok=True)
+    for output in map(Path, job.outputs):
+        for partial in output.parent.glob(artifacts.partial_name(output, "*")):
+            partial.unlink(missing_ok=True)
+
+
+def say(job: Job, log: RawIOBase, text: str) -> None:
+    """One line to the terminal, under the job's name, and to the log."""
+    print(f"{job.label} | {text}", flush=True)
+    try:
+        log.write(f"{text}\n".encode())
+    except OSError as error:  # a full disk must not hide the message about it
+        print(f"{job.label} | (the log could not be written: {error.strerror})", flush=True)
+
+
+def _run_script(job: Job, log: RawIOBase) -> dict[str, Any]:
+    """Start the script, pass its output on, and return what it reports."""
+    with tempfile.TemporaryDirectory(prefix="mechdistill-") as folder:
+        report = Path(folder) / "report.json"
+        module = [sys.executable, "-m", "mechdistill.provenance.script"]
+        child = subprocess.Popen(
+            [*module, str(report), job.script, *job.arguments, "--params", job.params],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            text=True,
+            errors="replace",
+            env=_environment(job),
+        )
+        assert child.stdout is not None
+        with _stopping(child) as stopped:
+            for line in child.stdout:
+                say(job, log, line.rstrip("\n"))
+            status = child.wait()
+        if stopped() or status == INTERRUPTED:
+            raise Interrupted
+        content = json.loads(report.read_text(encoding="utf-8")) if report.is_file() else None
+    if content is None or status < 0:
+        raise InputError(*_explain_end(status))
+    failure = content["failure"]
+    if failure is not None:
+        log.write(failure.get("traceback", "").encode())
+        raise InputError(failure["what"], failure["remedy"])
+    return dict(content)
+
+
+def _environment(job: Job) -> dict[str, str]:
+    """What the rule granted, whatever the machine offers: results must not depend on it."""
+    threads = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS")
+    return {
+        **os.environ,
+        **dict.fromkeys(threads, str(job.threads)),
+        "PYTHONUNBUFFERED": "1",
+        "PYTHONHASHSEED": "0",
+        "TOKENIZERS_PARALLELISM": "false",
+    }
+
+
+def _explain_end(status: int) -> tuple[str, str]:
+    name = signal.Signals(-status).name if status < 0 else f"status {status}"
+    what = f"the script was ended by {name} before it was done"
+    if status == -signal.SIGKILL:
+        return what, (
+            "if the memory was full, close other programs or run with --cores 1; "
+            "then start the same command again"
+        )
+    return what, "start the same command again; if it happens again, report it with the log"
+
+
+class _stopping:
+    """Within the block, an interrupt or the end of the waiting process stops the child."""
+
+    def __init__(self, child: subprocess.Popen[str]) -> None:
+        self._child = child
+        self._stopped = False
+        self._over = threading.Event()
+
+    def __enter__(self) -> Callable[[], bool]:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._stop)
+        threading.Thread(target=self._watch, daemon=True).start()
+        return lambda: self._stopped
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+
+    def _stop(self, number: int = 0, frame: FrameType | None = None) -> None:
+        if self._stopped:
+            return
+        self._stopped = True
+        self._child.send_signal(signal.SIGINT)  # lets the script put its temporary files away
+        killing = threading.Timer(PATIENCE, self._child.kill)
+        killing.daemon = True
+        killing.start()
+
+    def _watch(self) -> None:
+        """Snakemake killed with -9 leaves its jobs running: they end themselves."""
+        parent = os.getppid()
+        waiting = _snakemake_above()
+        while not self._over.wait(0.5):
+            if os.getppid() != parent or (waiting is not None and not waiting.is_running()):
+                self._stop()
+                return
+
+
+def _snakemake_above() -> psutil.Process | None:
+    """The nearest ancestor that is Snakemake; None when run by hand."""
+    for process in psutil.Process().parents():
+        try:
+            words = process.cmdline()
+        except psutil.Error:
+            continue
+        if any(Path(word).name == "snakemake" for word in words[:3]):
+            return process
+    return None
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

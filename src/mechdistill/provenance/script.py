@@ -1,0 +1,107 @@
+"""Run one script of the workflow and report what it loaded, read and ran into.
+
+`python -m mechdistill.provenance.script REPORT SCRIPT [ARGUMENT ...]` does what
+`python SCRIPT [ARGUMENT ...]` does, and writes REPORT (JSON) for the run wrapper.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import resource
+import runpy
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+import mechdistill
+from mechdistill.errors import InputError
+
+SOURCE = Path(mechdistill.__file__).resolve().parents[1]
+INTERRUPTED = 130
+"""Exit status after Ctrl-C, as shells have it."""
+
+
+def main(arguments: list[str]) -> int:
+    """Run the script; exit status 0, 1 after an error, 130 after Ctrl-C."""
+    report, script, *rest = arguments
+    _end_with_parent()
+    sys.argv = [script, *rest]
+    sys.path[0] = str(Path(script).resolve().parent)
+    status, failure = 0, None
+    wrapper_modules = set(sys.modules)
+    try:
+        runpy.run_path(script, run_name="__main__")
+    except KeyboardInterrupt:
+        status = INTERRUPTED
+    except SystemExit as stop:
+        status = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
+        if status:
+            failure = {"what": f"{script} stopped with {stop.code}", "remedy": "see the log"}
+    except BaseException as error:
+        status, failure = 1, explain(error)
+    facts = {**_facts(wrapper_modules), "failure": failure}
+    Path(report).write_text(json.dumps(facts), encoding="utf-8")
+    return status
+
+
+def explain(error: BaseException) -> dict[str, str]:
+    """What happened, what to do about it, and the traceback if it is the program's fault."""
+    if isinstance(error, InputError):
+        return {"what": error.what, "remedy": error.remedy}
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        what = f"the disk is full ({error.filename or error.strerror})"
+        return {"what": what, "remedy": "free some space and start the same command again"}
+    if isinstance(error, MemoryError):
+        what, remedy = "the memory is full", "close other programs, or run with --cores 1"
+        return {"what": what, "remedy": remedy}
+    frames = traceback.extract_tb(error.__traceback__)
+    places = (str(SOURCE), str(SOURCE.parent / "workflow"))
+    own = [frame for frame in frames if os.path.abspath(frame.filename).startswith(places)]
+    place = (own or list(frames))[-1]
+    said = str(error).strip() or "no message"
+    return {
+        "what": f"{type(error).__name__}: {said} ({place.filename}, line {place.lineno})",
+        "remedy": "this is a fault of the program, please report it with the log",
+        "traceback": "".join(traceback.format_exception(error)),
+    }
+
+
+def _facts(wrapper_modules: Collection[str]) -> dict[str, Any]:
+    """What the run record needs to know from inside the process."""
+    torch = sys.modules.get("torch")
+    parameters = sys.modules.get("mechdistill.parameters")
+    modules = {name: module for name, module in sys.modules.items() if name not in wrapper_modules}
+    files = (getattr(module, "__file__", None) for module in modules.values())
+    loaded = {Path(file).resolve() for file in files if file}
+    own = {path for path in loaded if path.is_relative_to(SOURCE)}
+    used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return {
+        "modules": sorted(path.relative_to(SOURCE.parent).as_posix() for path in own),
+        "unread_parameters": [
+            key for opened in getattr(parameters, "opened", ()) for key in opened.unread()
+        ],
+        "precision": str(torch.get_default_dtype()).removeprefix("torch.") if torch else None,
+        "peak_memory_bytes": used * (1 if sys.platform == "darwin" else 1024),
+    }
+
+
+def _end_with_parent() -> None:
+    """End when the wrapper does, however it ended: nobody waits for this result any more."""
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
