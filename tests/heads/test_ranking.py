@@ -1,0 +1,214 @@
+"""Scores, ranks, reliability and agreement on small tables whose answers are known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.stats
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from mechdistill.heads.agreement import agreement_with_causal_effects, causal_effects
+from mechdistill.heads.ranking import FACTORS, PRIMARY, positive_heads, rank_heads, score_heads
+from mechdistill.heads.reliability import split_half_reliability
+from mechdistill.heads.resampling import (
+    bootstrap_counts,
+    interval,
+    plain_and_resampled,
+    spearman,
+    weighted_means,
+)
+
+LAYERS, HEADS, EXAMPLES = 2, 3, 12
+
+
+def measured(values, phase=1, score="attention_evidence", anchor="", sinks=""):
+    """Long rows from values [examples, LAYERS * HEADS]."""
+    n = len(values)
+    return pd.DataFrame(
+        {
+            "model": "teacher",
+            "phase": phase,
+            "score": score,
+            "anchor": anchor,
+            "sinks": sinks,
+            "layer": np.tile(np.repeat(np.arange(LAYERS), HEADS), n),
+            "head": np.tile(np.arange(HEADS), LAYERS * n),
+            "example": np.repeat([f"r{i:02d}" for i in range(n)], LAYERS * HEADS),
+            "value": np.asarray(values, dtype=float).ravel(),
+        }
+    )
+
+
+def both_phases(seed=0, noise=0.1):
+    """Factors and products of both phases around known head means."""
+    rng = np.random.default_rng(seed)
+    parts = []
+    for phase in (1, 2):
+        factors = []
+        for score, anchor, sinks in FACTORS[phase]:
+            factor = np.linspace(-1, 1, LAYERS * HEADS) + noise * rng.normal(
+                size=(EXAMPLES, LAYERS * HEADS)
+            )
+            factors.append(factor)
+            parts.append(measured(factor, phase, score, anchor, sinks))
+        parts.append(measured(factors[0] * factors[1], phase, *PRIMARY[phase]))
+    return pd.concat(parts, ignore_index=True)
+
+
+def rows_of(frame, phase, score):
+    return frame[(frame["phase"] == phase) & (frame["score"] == score)]
+
+
+def test_value_is_the_mean_over_examples_that_have_one():
+    values = np.arange(EXAMPLES * 6, dtype=float).reshape(EXAMPLES, 6)
+    values[3:, 0] = np.nan
+    values[:, 1] = np.nan
+    scores = score_heads(measured(values), resamples=50, seed=0)
+    np.testing.assert_allclose(scores["value"].iloc[2:], values[:, 2:].mean(0))
+    assert scores["value"].iloc[0] == values[:3, 0].mean()
+    assert scores["n"].iloc[0] == 3
+    assert np.isnan(scores["value"].iloc[1])
+    assert scores["n"].iloc[1] == 0
+
+
+def test_interval_is_scipys_percentile_bootstrap():
+    values = np.random.default_rng(1).normal(size=(200, 1))
+    means = weighted_means(values, bootstrap_counts(200, 4000, 0))
+    low, high = interval(means)
+    expected = scipy.stats.bootstrap(
+        (values[:, 0],), np.mean, n_resamples=4000, method="percentile", rng=1
+    ).confidence_interval
+    assert low[0] == pytest.approx(expected.low, abs=0.015)
+    assert high[0] == pytest.approx(expected.high, abs=0.015)
+
+
+def test_scores_are_the_same_for_the_same_seed_and_not_for_another():
+    frame = both_phases()
+    first = score_heads(frame, resamples=40, seed=3)
+    pd.testing.assert_frame_equal(first, score_heads(frame, resamples=40, seed=3))
+    assert not first["ci_low"].equals(score_heads(frame, resamples=40, seed=4)["ci_low"])
+
+
+def test_product_of_means_stands_beside_the_mean_of_products():
+    frame = both_phases(noise=2.0)
+    scores = score_heads(frame, resamples=20, seed=0)
+    for phase, names in ((1, ("coarse_of_means", "coarse")), (2, ("refine_of_means", "refine"))):
+        first, second = (rows_of(frame, phase, name) for name, *_ in FACTORS[phase])
+        means = [f.groupby(["layer", "head"])["value"].mean().to_numpy() for f in (first, second)]
+        of_means = rows_of(scores, phase, names[0])["value"].to_numpy()
+        np.testing.assert_allclose(of_means, means[0] * means[1])
+        assert not np.allclose(of_means, rows_of(scores, phase, names[1])["value"])
+
+
+def test_ranks_go_from_the_top_and_flag_two_negative_factors():
+    scores = score_heads(both_phases(), resamples=20, seed=0)
+    ranks = rows_of(rank_heads(scores), 1, "coarse").set_index(["layer", "head"])
+    assert ranks.loc[(1, 2), "rank"] in (1, 2)
+    assert ranks.loc[(1, 2), "factors_positive"]
+    assert ranks.loc[(0, 0), "rank"] in (1, 2)
+    assert not ranks.loc[(0, 0), "factors_positive"]
+    assert sorted(ranks["rank"]) == [1, 2, 3, 4, 5, 6]
+    assert positive_heads(scores[scores["phase"] == 1], 1) == {(1, 0), (1, 1), (1, 2)}
+
+
+def test_heads_without_a_value_have_no_rank():
+    frame = both_phases()
+    lost = (frame["score"] == "refine") & (frame["layer"] == 0) & (frame["head"] == 1)
+    frame.loc[lost, "value"] = np.nan
+    ranks = rows_of(rank_heads(score_heads(frame, resamples=20, seed=0)), 2, "refine")
+    assert len(ranks) == LAYERS * HEADS - 1
+
+
+def test_reliability_tells_signal_from_noise():
+    clear = split_half_reliability(both_phases(noise=0.05), splits=100, seed=0)
+    rng = np.random.default_rng(0)
+    noise = split_half_reliability(measured(rng.normal(size=(40, 6))), splits=100, seed=0)
+    assert rows_of(clear, 1, "cosine")["spearman"].item() > 0.95
+    assert noise["spearman"].item() < 0.5
+
+
+def test_reliability_of_a_constant_score_is_undefined():
+    constant = split_half_reliability(measured(np.ones((EXAMPLES, 6))), splits=20, seed=0)
+    assert constant["spearman"].isna().all()
+
+
+def effects_table(effect, phase=1, twin="K1"):
+    """Patching rows: denoise effects are `effect` [examples, heads], noise effects twice that."""
+    rows = measured(effect).drop(columns=["model", "score", "anchor", "sinks"])
+    parts = [
+        rows.assign(direction="denoise", clean=5.0, corrupted=-5.0, patched=rows["value"] - 5.0),
+        rows.assign(direction="noise", clean=5.0, corrupted=-5.0, patched=5.0 - 2 * rows["value"]),
+    ]
+    frame = pd.concat(parts, ignore_index=True).drop(columns="value")
+    return frame.assign(phase=phase, twin=twin, site="output", event=0)
+
+
+def test_causal_effect_counts_both_directions_and_leaves_the_sham_out():
+    effect = np.random.default_rng(0).normal(size=(EXAMPLES, 6))
+    table = pd.concat([effects_table(effect), effects_table(effect, twin="K0")])
+    effects = causal_effects(table)
+    assert set(effects["twin"]) == {"K1"}
+    for direction, factor in (("denoise", 1), ("noise", 2), ("mean", 1.5)):
+        rows = effects[effects["direction"] == direction]
+        wide = rows.pivot(index="example", columns=["layer", "head"], values="value")
+        np.testing.assert_allclose(wide.to_numpy(), factor * effect)
+
+
+def test_events_of_an_example_count_once():
+    effect = np.zeros((1, 6))
+    table = pd.concat(
+        [effects_table(effect).assign(event=0), effects_table(effect + 3.0).assign(event=1)]
+    )
+    effects = causal_effects(table)
+    assert (effects[effects["direction"] == "denoise"]["value"] == 1.5).all()
+
+
+def test_agreement_is_spearman_over_heads_of_the_two_means():
+    rng = np.random.default_rng(2)
+    frame, effect = both_phases(noise=1.0), rng.normal(size=(EXAMPLES, 6))
+    table = agreement_with_causal_effects(frame, effects_table(effect), resamples=200, seed=0)
+    assert set(table["phase"]) == {1}  # no effects of phase 2 were given
+    for row in table[table["score"].isin(["coarse", "kurtosis"])].itertuples():
+        score = rows_of(frame, 1, row.score).groupby(["layer", "head"])["value"].mean()
+        expected = scipy.stats.spearmanr(score, effect.mean(0)).statistic
+        assert row.spearman == pytest.approx(expected)
+        assert row.ci_low <= row.spearman <= row.ci_high
+        assert (row.n, row.n_heads) == (EXAMPLES, 6)
+
+
+def test_agreement_of_a_score_with_itself_is_one():
+    frame = both_phases(noise=0.01)
+    cosine = rows_of(frame, 1, "cosine")["value"].to_numpy().reshape(EXAMPLES, -1)
+    table = agreement_with_causal_effects(frame, effects_table(cosine), resamples=20, seed=0)
+    assert (rows_of(table, 1, "cosine")["spearman"] == 1).all()
+
+
+@given(
+    arrays(np.float64, (3, 7), elements=st.integers(-3, 3)),
+    arrays(np.float64, (3, 7), elements=st.integers(-3, 3)),
+)
+def test_rank_correlation_of_rows_is_scipys(first, second):
+    for row, rho in enumerate(spearman(first, second)):
+        constant = np.ptp(first[row]) == 0 or np.ptp(second[row]) == 0
+        if constant:
+            assert np.isnan(rho)
+        else:
+            expected = scipy.stats.spearmanr(first[row], second[row]).statistic
+            assert rho == pytest.approx(expected)
+
+
+def test_rank_correlation_leaves_out_heads_without_a_value():
+    first = np.array([[1.0, np.nan, 3.0, 2.0, 9.0]])
+    second = np.array([[1.0, 100.0, 2.0, 3.0, np.nan]])
+    expected = scipy.stats.spearmanr([1, 3, 2], [1, 2, 3]).statistic
+    assert spearman(first, second)[0] == pytest.approx(expected)
+
+
+def test_first_weighting_counts_every_example_once():
+    counts = plain_and_resampled(9, 5, 0)
+    assert counts.shape == (6, 9)
+    assert (counts[0] == 1).all()
+    assert (counts.sum(1) == 9).all()
