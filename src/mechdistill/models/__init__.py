@@ -1,0 +1,1 @@
+"""Models: families, loading, decoding, and the tap that reads and patches their attention heads."""

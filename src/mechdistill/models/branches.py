@@ -1,0 +1,140 @@
+"""Run one position many times over, as parallel tokens that share one cache.
+
+A causal model's computation at position q needs only the keys and values of earlier positions. A
+branch is position q run again on those of the plain run: many branches, of the same position or of
+several, go through the model as the tokens of one call, each seeing the keys before its position and
+itself, and no other branch. Patching conditions, which differ only at q, cost one token each and
+copy no cache.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers import DynamicCache
+
+from mechdistill.models.families import family_of
+from mechdistill.models.tap import Intervention, Tap
+
+
+@dataclass(frozen=True)
+class Trunk:
+    """The plain run that branches leave from.
+
+    Args:
+        ids, mask: left-padded tokens [B, T].
+        cache: layer -> keys and values [B, KV, T, D].
+    """
+
+    ids: Tensor
+    mask: Tensor
+    cache: tuple[tuple[Tensor, Tensor], ...]
+
+
+@dataclass(frozen=True)
+class Branches:
+    """Results of the branches, one column a branch.
+
+    Args:
+        logits: [B, C, V].
+        residuals: the residual stream after each layer, [B, C, d] each; empty unless asked for.
+    """
+
+    logits: Tensor
+    residuals: tuple[Tensor, ...]
+
+
+@torch.no_grad()
+def grow_trunk(model: Any, ids: Tensor, mask: Tensor, tap: Tap | None = None) -> Trunk:
+    """Run the whole batch once and keep all keys and values; a tap may read on the way."""
+    cache = DynamicCache()
+    model(ids, attention_mask=mask, cache=cache, use_cache=True, logits_to_keep=1, tap=tap)
+    layers: Any = cache.layers
+    return Trunk(ids, mask, tuple((layer.keys, layer.values) for layer in layers))
+
+
+def run_branches(
+    model: Any,
+    trunk: Trunk,
+    positions: Tensor,
+    interventions: tuple[Intervention, ...] = (),
+    *,
+    residuals: bool = False,
+) -> Branches:
+    """Run positions again.
+
+    Args:
+        positions: on the trunk's padded axis, [B, C]; -1 = unused.
+        interventions: slots are the C branches; donor rows run over T + C keys (see `branch_rows`).
+        residuals: keep the residual stream after each layer, with its graph, for gradients.
+    """
+    batch, length = trunk.ids.shape
+    count = positions.shape[1]
+    at = positions.clamp(min=0)
+    earlier = torch.arange(length) < at[..., None]
+    seen = earlier & trunk.mask.bool()[:, None]
+    itself = torch.eye(count, dtype=torch.bool).expand(batch, -1, -1)
+    mask = torch.cat([seen, itself], dim=2)[:, None]
+
+    tap = None
+    if interventions:
+        slots = torch.arange(length, length + count).expand(batch, -1)
+        tap = Tap(slots, interventions=interventions, recording=False)
+    kept: list[Tensor] = []
+    hooks = []
+    if residuals:
+        hooks = [
+            block.register_forward_hook(lambda module, inputs, output: kept.append(_leaf(output)))
+            for block in family_of(model).blocks(model)
+        ]
+    try:
+        output = model(
+            trunk.ids.gather(1, at),
+            attention_mask=mask,
+            position_ids=at,
+            cache=DynamicCache(trunk.cache),
+            use_cache=True,
+            tap=tap,
+        )
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return Branches(output.logits, tuple(kept))
+
+
+def rerun(
+    model: Any, ids: Tensor, mask: Tensor, positions: Tensor, *, residuals: bool = False
+) -> Branches:
+    """Plain run and its branches in one call."""
+    trunk = grow_trunk(model, ids, mask)
+    return run_branches(model, trunk, positions, residuals=residuals)
+
+
+def branch_rows(rows: Tensor, positions: Tensor) -> Tensor:
+    """Attention rows of the plain run in the key axis of branches.
+
+    The mass on the position itself moves from the trunk's key to the branch's own.
+
+    Args:
+        rows: rows at the branches' positions [B, H, C, T].
+        positions: [B, C].
+
+    Returns:
+        [B, H, C, T + C].
+    """
+    count = positions.shape[1]
+    own = positions.clamp(min=0)[:, None, :, None].expand(*rows.shape[:3], 1)
+    mass = rows.gather(3, own)
+    before = rows.scatter(3, own, 0.0)
+    return torch.cat([before, mass * torch.eye(count)], dim=3)
+
+
+def _leaf(output: Any) -> Tensor:
+    """The residual stream of a layer as a tensor whose gradient can be asked for."""
+    residual: Tensor = output[0] if isinstance(output, tuple) else output
+    if not residual.requires_grad:
+        residual.requires_grad_()
+    return residual

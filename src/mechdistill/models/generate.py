@@ -1,0 +1,67 @@
+"""Greedy decoding in left-padded batches with a key-value cache.
+
+Written by hand, not ``model.generate``, since that refuses keyword arguments such as a tap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers import DynamicCache
+
+from mechdistill.models.batching import left_pad
+from mechdistill.progress import track
+
+
+@torch.no_grad()
+def greedy(
+    model: Any,
+    prompts: Sequence[Sequence[int]],
+    *,
+    max_new_tokens: int,
+    eos_id: int,
+    pad_id: int,
+    batch_size: int,
+    what: str,
+) -> list[list[int]]:
+    """Greedy continuations of the prompts, in their order.
+
+    Args:
+        max_new_tokens: at most so many tokens a prompt.
+        what: names the loop in the progress lines ("teacher trace").
+
+    Returns:
+        new token ids of each prompt, up to and including ``eos_id`` where it was reached.
+    """
+    continuations: list[list[int]] = []
+    starts = range(0, len(prompts), batch_size)
+    for start in track(starts, f"{what}, batch of {batch_size}"):
+        batch = left_pad(prompts[start : start + batch_size], pad_id)
+        continuations += _decode(model, batch.ids, batch.mask, max_new_tokens, eos_id)
+    return continuations
+
+
+def _decode(
+    model: Any, ids: Tensor, mask: Tensor, max_new_tokens: int, eos_id: int
+) -> list[list[int]]:
+    cache = DynamicCache()  # without the configuration: keeps every key in every layer
+    tokens = ids
+    new = []
+    finished = torch.zeros(len(ids), dtype=torch.bool)
+    for _ in range(max_new_tokens):
+        output = model(tokens, attention_mask=mask, cache=cache, use_cache=True, logits_to_keep=1)
+        tokens = output.logits[:, -1:].argmax(-1)
+        new.append(tokens)
+        finished |= tokens[:, 0] == eos_id
+        if finished.all():
+            break
+        mask = torch.cat([mask, mask.new_ones(len(mask), 1)], dim=1)
+    return [up_to(row, eos_id) for row in torch.cat(new, dim=1).tolist()]
+
+
+def up_to(tokens: list[int], eos_id: int) -> list[int]:
+    """The tokens up to and including the first end of sequence."""
+    return tokens[: tokens.index(eos_id) + 1] if eos_id in tokens else tokens

@@ -1,0 +1,68 @@
+"""Make, save and load the models of a study."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from mechdistill.artifacts import read_json, read_tensors, write_json, write_tensors
+from mechdistill.errors import InputError
+from mechdistill.models.families import family
+from mechdistill.models.tap import attach
+
+
+def build_model(
+    architecture: Mapping[str, Any],
+    *,
+    vocab_size: int,
+    pad_id: int,
+    bos_id: int,
+    eos_id: int,
+    max_positions: int,
+    seed: int,
+) -> Any:
+    """A model with fresh weights, attached to the tap, in training mode and fp32.
+
+    Args:
+        architecture: family, hidden_size, layers, heads, kv_heads, intermediate_size, rope_theta.
+        seed: of the weights; the global random state is left as it was.
+
+    Raises:
+        InputError: the family is not known.
+    """
+    tokens = {"vocab_size": vocab_size, "pad": pad_id, "bos": bos_id, "eos": eos_id}
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model = family(architecture["family"]).build(architecture, tokens, max_positions)
+    return attach(model).float().train()
+
+
+def save_model(model: Any, weights_path: str | Path, config_path: str | Path) -> None:
+    """Write weights (safetensors) and transformers' configuration (JSON)."""
+    config = model.config.to_dict()
+    config.pop("_attn_implementation", None)
+    write_json(config_path, config)
+    write_tensors(weights_path, dict(model.state_dict()))
+
+
+def load_model(weights_path: str | Path, config_path: str | Path) -> Any:
+    """A saved model, attached to the tap, in evaluation mode and fp32.
+
+    Raises:
+        InputError: a file is missing or damaged, or the weights do not fit the configuration.
+    """
+    config = read_json(config_path)
+    weights, _ = read_tensors(weights_path)
+    with torch.random.fork_rng(devices=[]):  # the weights drawn here are overwritten at once
+        model = family(config["model_type"]).from_config(config)
+    try:
+        model.load_state_dict(weights)
+    except RuntimeError as error:
+        raise InputError(
+            f"{weights_path} does not fit the architecture in {config_path}",
+            "delete both files and make them again in one run of the workflow",
+        ) from error
+    return attach(model).float().eval()

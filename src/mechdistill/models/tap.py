@@ -1,0 +1,299 @@
+"""Read and replace what attention heads do, at chosen query positions only.
+
+An attention function is registered with transformers beside its own. The main path stays the fused
+kernel; attention rows are computed beside it only at the positions asked for, never as an n x n
+matrix. Keyword arguments of ``model(...)`` reach that function, so a tap is passed like any other::
+
+    model = attach(model)
+    tap = Tap(queries=batch.positions(positions))
+    model(batch.ids, attention_mask=batch.mask, tap=tap)
+    tap.record[layer].rows
+
+Letters in shapes: B batch, L layers, H query heads, KV key heads, Q query slots, P key slots, K keys
+of the call (cached ones first), T tokens of the call, D head width, d residual width.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeVar
+
+import torch
+from torch import Tensor, nn
+from transformers import AttentionInterface, AttentionMaskInterface
+from transformers.integrations.sdpa_attention import sdpa_attention_forward
+from transformers.masking_utils import sdpa_mask
+
+from mechdistill.models.families import family_of
+
+IMPLEMENTATION = "mechdistill_tap"
+"""Name under which transformers knows the tapped attention."""
+
+Model = TypeVar("Model", bound=nn.Module)
+
+
+@dataclass(frozen=True)
+class Intervention:
+    """Replace something of chosen heads at chosen slots by a donor's.
+
+    site "pattern": the head's row is replaced, values stay those of this run. Mass that the donor
+    puts on keys that are invisible here is dropped, so that padding can never leak in.
+    site "output": the head's mixed value (what enters the output projection) is replaced.
+
+    Args:
+        where: which head acts at which slot, [B, Q, L, H].
+        donor: layer -> rows [B, H, Q, K] or mixed values [B, H, Q, D]; B, Q may be 1 (broadcast).
+    """
+
+    site: Literal["pattern", "output"]
+    where: Tensor
+    donor: Mapping[int, Tensor]
+
+
+@dataclass(frozen=True)
+class LayerRecord:
+    """What one layer's heads did at the slots, after interventions. Unused slots hold zeros.
+
+    Args:
+        rows: attention rows, fp32, [B, H, Q, K]; 0 on invisible keys.
+        visible: which keys a slot may see, [B, Q, K].
+        query: queries as they enter the logits (after rotary), [B, H, Q, D].
+        mixed: the rows' mixture of values, the input of the output projection, [B, H, Q, D].
+        key: keys at the key slots as they enter the logits, each group's key repeated to its heads,
+            [B, H, P, D]; None unless asked for.
+        value: values at the key slots, in the same way.
+    """
+
+    rows: Tensor
+    visible: Tensor
+    query: Tensor
+    mixed: Tensor
+    key: Tensor | None
+    value: Tensor | None
+
+
+@dataclass
+class Tap:
+    """What to read and what to replace in one forward pass.
+
+    Positions count on the padded key axis, cached keys included; -1 marks an unused slot. Slots
+    whose position is not among the tokens of the call are unused too.
+
+    Args:
+        queries: query positions, [B, Q].
+        keys: positions whose keys and values are read, [B, P]; None reads none.
+        layers: layers to record; None means all. Interventions act in every layer that has a donor.
+        interventions: applied in this order.
+        recording: whether to record at all (patched runs need no rows of their own).
+        record: layer -> what was read; filled by the forward pass.
+    """
+
+    queries: Tensor
+    keys: Tensor | None = None
+    layers: frozenset[int] | None = None
+    interventions: tuple[Intervention, ...] = ()
+    recording: bool = True
+    record: dict[int, LayerRecord] = field(default_factory=dict)
+
+    def records(self, layer: int) -> bool:
+        """Whether this layer is to be recorded."""
+        return self.recording and (self.layers is None or layer in self.layers)
+
+    def replaces(self, layer: int) -> bool:
+        """Whether some intervention has a donor for this layer."""
+        return any(layer in intervention.donor for intervention in self.interventions)
+
+
+def attach(model: Model) -> Model:
+    """Route a transformers model's attention through the tap; returns the same model.
+
+    The model gets a configuration of its own: two models that share one configuration object would
+    otherwise share the attention implementation as well.
+    """
+    shared = model.config
+    own = copy.deepcopy(shared)
+    for module in model.modules():
+        if getattr(module, "config", None) is shared:
+            module.config = own
+    model.set_attn_implementation(IMPLEMENTATION)  # type: ignore[operator]
+    return model
+
+
+def tapped_attention(
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    scaling: float | None = None,
+    dropout: float = 0.0,
+    tap: Tap | None = None,
+    **kwargs: Any,
+) -> tuple[Tensor, None]:
+    """Fused attention, and the tap's work at its slots.
+
+    Args:
+        query: [B, H, T, D] after rotary.
+        key, value: [B, KV, K, D] after the cache's update, not repeated.
+        attention_mask: [B, 1, T, K], true where a key is visible; None is plain causal attention.
+
+    Returns:
+        mixed values [B, T, H, D], and None for the weights that nobody asked for.
+    """
+    if attention_mask is not None and attention_mask.dtype != torch.bool:
+        raise TypeError(f"the tap needs a boolean mask, not {attention_mask.dtype}")
+    output, _ = sdpa_attention_forward(
+        module, query, key, value, attention_mask, dropout=dropout, scaling=scaling, **kwargs
+    )
+    layer: int = module.layer_idx  # type: ignore[assignment]
+    if tap is None or not (tap.records(layer) or tap.replaces(layer)):
+        return output, None
+    if tap.queries.shape[0] != query.shape[0]:
+        raise ValueError(f"tap has {tap.queries.shape[0]} rows, the batch has {query.shape[0]}")
+
+    first = key.shape[2] - query.shape[2]
+    used = (tap.queries >= first) & (tap.queries < key.shape[2])
+    index = (tap.queries - first).where(used, 0)
+    visible = _visible_keys(attention_mask, tap.queries, index, used, key.shape[2])
+    mixed = _at_slots(output.transpose(1, 2), index, used)
+
+    for intervention in tap.interventions:
+        donor = intervention.donor.get(layer)
+        if donor is None:
+            continue
+        chosen = (intervention.where[:, :, layer] & used[..., None]).transpose(1, 2)[..., None]
+        if intervention.site == "pattern":
+            donor = _mix(_allowed(donor, visible), value)
+        mixed = torch.where(chosen, donor.to(mixed.dtype), mixed)
+    if tap.replaces(layer):
+        row, slot = used.nonzero(as_tuple=True)
+        output = output.index_put((row, index[row, slot]), mixed.transpose(1, 2)[row, slot])
+
+    if tap.records(layer):
+        at = _at_slots(query, index, used)
+        rows = _rows(at, key, visible, query.shape[-1] ** -0.5 if scaling is None else scaling)
+        for intervention in tap.interventions:
+            if intervention.site == "pattern" and layer in intervention.donor:
+                chosen = (intervention.where[:, :, layer] & used[..., None]).transpose(1, 2)
+                donor = _allowed(intervention.donor[layer], visible)
+                rows = torch.where(chosen[..., None], donor.to(rows.dtype), rows)
+        heads = query.shape[1]
+        tap.record[layer] = LayerRecord(
+            rows,
+            visible,
+            at,
+            mixed,
+            None if tap.keys is None else _at_keys(key, tap.keys, heads),
+            None if tap.keys is None else _at_keys(value, tap.keys, heads),
+        )
+    return output, None
+
+
+# The mask function must be registered under the same name: without it transformers hands over no
+# mask at all, and padding and sliding windows are silently ignored.
+AttentionInterface.register(IMPLEMENTATION, tapped_attention)
+AttentionMaskInterface.register(IMPLEMENTATION, sdpa_mask)
+
+
+def head_writes(model: nn.Module, layer: int, mixed: Tensor) -> Tensor:
+    """Delta^h(q): what each head adds to the residual stream, bias excluded.
+
+    Goes through the output projection itself, on block-diagonal input: its weight is never sliced,
+    since sharded, quantised or adapted projections have no plain weight to slice.
+
+    Args:
+        mixed: mixed values [B, H, Q, D].
+
+    Returns:
+        writes [B, H, Q, d]; their sum over heads plus the bias is the block's output.
+    """
+    batch, heads, slots, width = mixed.shape
+    alone = torch.eye(heads, dtype=mixed.dtype, device=mixed.device)
+    blocks = mixed[:, :, :, None, :] * alone[None, :, None, :, None]
+    return _project(model, layer, blocks.reshape(batch, heads, slots, heads * width))
+
+
+def pooled_write(model: nn.Module, layer: int, mixed: Tensor, weights: Tensor) -> Tensor:
+    """Sum of the heads' writes, each times its weight, in one call of the output projection.
+
+    Args:
+        mixed: mixed values [B, H, Q, D].
+        weights: one a head, [H].
+
+    Returns:
+        [B, Q, d], bias excluded.
+    """
+    weighted = (mixed * weights[None, :, None, None]).transpose(1, 2)
+    return _project(model, layer, weighted.flatten(2))
+
+
+def unrotate(model: nn.Module, x: Tensor, positions: Tensor) -> Tensor:
+    """Queries or keys as they were before the rotary embedding.
+
+    Args:
+        x: [B, H, N, D] after rotary.
+        positions: positions on the padded key axis [B, N]; -1 (unused) returns x itself.
+    """
+    cosines, sines = family_of(model).rotation(model, x, positions.clamp(min=0))
+    cosines, sines = cosines[:, None], sines[:, None]
+    first, second = x.chunk(2, dim=-1)
+    turned = torch.cat((-second, first), dim=-1)
+    return (x * cosines - turned * sines) / (cosines**2 + sines**2)
+
+
+def _project(model: nn.Module, layer: int, x: Tensor) -> Tensor:
+    projection = family_of(model).output_projection(model, layer)
+    written: Tensor = projection(x)
+    bias = getattr(projection, "bias", None)
+    return written if bias is None else written - bias
+
+
+def _visible_keys(
+    mask: Tensor | None, queries: Tensor, index: Tensor, used: Tensor, keys: int
+) -> Tensor:
+    """[B, Q, K]; a missing mask means plain causal attention without padding."""
+    if mask is None:
+        visible = torch.arange(keys, device=queries.device) <= queries[..., None]
+    else:
+        mask = mask[:, 0].expand(len(queries), -1, -1)
+        visible = mask.gather(1, index[..., None].expand(-1, -1, keys))
+    return visible & used[..., None]
+
+
+def _at_slots(x: Tensor, index: Tensor, used: Tensor) -> Tensor:
+    """[B, H, T, D] -> [B, H, Q, D], zeros at unused slots."""
+    shape = (x.shape[0], x.shape[1], index.shape[1], x.shape[3])
+    taken = x.gather(2, index[:, None, :, None].expand(shape))
+    return taken * used[:, None, :, None]
+
+
+def _at_keys(x: Tensor, keys: Tensor, heads: int) -> Tensor:
+    """[B, KV, K, D] -> [B, H, P, D], zeros at unused slots."""
+    taken = _at_slots(x, keys.clamp(min=0), keys >= 0)
+    return taken.repeat_interleave(heads // x.shape[1], dim=1)
+
+
+def _rows(query: Tensor, key: Tensor, visible: Tensor, scaling: float) -> Tensor:
+    """Attention rows [B, H, Q, K] in fp32."""
+    logits = _grouped(query, key) @ key[:, :, None].transpose(-1, -2)
+    logits = logits.flatten(1, 2).float() * scaling
+    logits = logits.masked_fill(~visible[:, None], torch.finfo(torch.float32).min)
+    return torch.softmax(logits, dim=-1) * visible[:, None]
+
+
+def _mix(rows: Tensor, value: Tensor) -> Tensor:
+    """Mixed values [B, H, Q, D] of rows [B, H, Q, K] over values [B, KV, K, D]."""
+    return (_grouped(rows.to(value.dtype), value) @ value[:, :, None]).flatten(1, 2)
+
+
+def _grouped(x: Tensor, key: Tensor) -> Tensor:
+    """[B, H, ...] -> [B, KV, H / KV, ...]: heads beside the group whose keys they share."""
+    return x.reshape(x.shape[0], key.shape[1], -1, *x.shape[2:])
+
+
+def _allowed(donor: Tensor, visible: Tensor) -> Tensor:
+    if donor.shape[-1] != visible.shape[-1]:
+        raise ValueError(f"donor rows have {donor.shape[-1]} keys, this run {visible.shape[-1]}")
+    return donor * visible[:, None]

@@ -1,0 +1,370 @@
+"""The tap against transformers' eager attention with returned weights."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+from transformers import DynamicCache, LlamaForCausalLM
+from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
+
+from mechdistill.models.tap import (
+    Intervention,
+    Tap,
+    attach,
+    head_writes,
+    pooled_write,
+    unrotate,
+)
+
+TOLERANCE = {"atol": 1e-5, "rtol": 1e-5}
+LAYERS, HEADS, WIDTH = 3, 4, 12
+
+
+def slots(batch):
+    """Unequal numbers of query positions, first and last tokens among them."""
+    lengths = batch.mask.sum(1).tolist()
+    return batch.positions([[0, 3, n - 1] if i else [n - 2, 5] for i, n in enumerate(lengths)])
+
+
+def read(model, batch, **options):
+    tap = Tap(slots(batch), **options)
+    logits = model(batch.ids, attention_mask=batch.mask, tap=tap).logits
+    return tap, logits
+
+
+def inputs_of(model, batch, name):
+    """What enters (or leaves, for blocks) a submodule of every layer, by hooks."""
+    seen = {}
+    hooks = []
+    for index, layer in enumerate(model.model.layers):
+        module = layer.get_submodule(name)
+        hooks.append(
+            module.register_forward_hook(
+                lambda m, args, out, index=index: seen.__setitem__(index, (args, out))
+            )
+        )
+    model(batch.ids, attention_mask=batch.mask)
+    for hook in hooks:
+        hook.remove()
+    return seen
+
+
+def at_slots(x, queries):
+    """[B, T, ...] -> [B, Q, ...] by a slow loop, zeros where unused."""
+    out = torch.zeros(*queries.shape, *x.shape[2:])
+    for b in range(queries.shape[0]):
+        for s in range(queries.shape[1]):
+            if queries[b, s] >= 0:
+                out[b, s] = x[b, queries[b, s]]
+    return out
+
+
+def test_rows_equal_eager_attention_weights(eager, tapped, batch):
+    weights = eager(batch.ids, attention_mask=batch.mask, output_attentions=True).attentions
+    tap, _ = read(tapped, batch)
+    for layer in range(LAYERS):
+        expected = at_slots(weights[layer].transpose(1, 2), tap.queries).transpose(1, 2)
+        torch.testing.assert_close(tap.record[layer].rows, expected, **TOLERANCE)
+
+
+def test_logits_equal_eager_logits_on_tokens(eager, tapped, batch):
+    expected = eager(batch.ids, attention_mask=batch.mask).logits
+    _, logits = read(tapped, batch)
+    real = batch.mask.bool()
+    torch.testing.assert_close(logits[real], expected[real], **TOLERANCE)
+
+
+def test_rows_see_no_padding_and_no_future(tapped, batch):
+    tap, _ = read(tapped, batch)
+    record = tap.record[1]
+    for b in range(3):
+        for s in range(tap.queries.shape[1]):
+            q = int(tap.queries[b, s])
+            start = int(batch.offset[b])
+            inside = torch.zeros(batch.ids.shape[1], dtype=torch.bool)
+            inside[start : q + 1] = q >= 0
+            assert torch.equal(record.visible[b, s], inside)
+            assert record.rows[b, :, s, ~inside].eq(0).all()
+            if q >= 0:
+                torch.testing.assert_close(record.rows[b, :, s].sum(-1), torch.ones(HEADS))
+
+
+def test_mixed_values_are_the_input_of_the_output_projection(eager, tapped, batch):
+    seen = inputs_of(eager, batch, "self_attn.o_proj")
+    tap, _ = read(tapped, batch)
+    for layer in range(LAYERS):
+        expected = at_slots(seen[layer][0][0], tap.queries).unflatten(-1, (HEADS, WIDTH))
+        torch.testing.assert_close(tap.record[layer].mixed, expected.transpose(1, 2), **TOLERANCE)
+
+
+def test_head_writes_and_bias_add_up_to_the_block_output(eager, tapped, batch):
+    seen = inputs_of(eager, batch, "self_attn")
+    tap, _ = read(tapped, batch)
+    for layer in range(LAYERS):
+        writes = head_writes(tapped, layer, tap.record[layer].mixed)
+        bias = tapped.model.layers[layer].self_attn.o_proj.bias
+        used = tap.queries >= 0
+        expected = at_slots(seen[layer][1][0], tap.queries)
+        torch.testing.assert_close((writes.sum(1) + bias)[used], expected[used], **TOLERANCE)
+
+
+def test_each_head_write_is_its_slice_of_the_projection(tapped, batch):
+    tap, _ = read(tapped, batch)
+    writes = head_writes(tapped, 1, tap.record[1].mixed)
+    weight = tapped.model.layers[1].self_attn.o_proj.weight
+    for head in range(HEADS):
+        expected = tap.record[1].mixed[:, head] @ weight[:, head * WIDTH : (head + 1) * WIDTH].T
+        torch.testing.assert_close(writes[:, head], expected, **TOLERANCE)
+
+
+def test_pooled_write_is_the_weighted_sum_of_head_writes(tapped, batch):
+    tap, _ = read(tapped, batch)
+    weights = torch.tensor([0.5, 0.0, 0.2, 0.3])
+    mixed = tap.record[2].mixed
+    expected = (head_writes(tapped, 2, mixed) * weights[:, None, None]).sum(1)
+    torch.testing.assert_close(pooled_write(tapped, 2, mixed, weights), expected, **TOLERANCE)
+
+
+def rotated(eager, batch, layer):
+    """Queries, keys (after and before rotary) and values of one layer, from its own projections."""
+    hidden = inputs_of(eager, batch, "input_layernorm")[layer][1]
+    attention = eager.model.layers[layer].self_attn
+    shape = (*hidden.shape[:2], -1, WIDTH)
+    q = attention.q_proj(hidden).view(shape).transpose(1, 2)
+    k = attention.k_proj(hidden).view(shape).transpose(1, 2)
+    v = attention.v_proj(hidden).view(shape).transpose(1, 2)
+    positions = torch.arange(hidden.shape[1])[None].expand(len(hidden), -1)
+    return q, k, v, *apply_rotary_pos_emb(q, k, *eager.model.rotary_emb(hidden, positions))
+
+
+def test_queries_keys_and_values_are_those_of_the_logits(eager, tapped, batch):
+    keys = batch.positions([[0, 1], [2], [3, 4, 5]])
+    tap, _ = read(tapped, batch, keys=keys)
+    q, k, v, q_rotated, k_rotated = rotated(eager, batch, 1)
+    record = tap.record[1]
+
+    def picked(x, positions):
+        return at_slots(x.transpose(1, 2), positions).transpose(1, 2)
+
+    torch.testing.assert_close(record.query, picked(q_rotated, tap.queries), **TOLERANCE)
+    groups = [0, 0, 1, 1]  # heads 0, 1 share the first key head, 2, 3 the second
+    torch.testing.assert_close(record.key, picked(k_rotated, keys)[:, groups], **TOLERANCE)
+    torch.testing.assert_close(record.value, picked(v, keys)[:, groups], **TOLERANCE)
+    unturned = unrotate(tapped, record.query, tap.queries)
+    torch.testing.assert_close(unturned, picked(q, tap.queries), **TOLERANCE)
+    unturned = unrotate(tapped, record.key, keys)
+    torch.testing.assert_close(unturned, picked(k, keys)[:, groups], **TOLERANCE)
+
+
+def test_cache_gives_the_same_rows_as_one_pass(tapped, batch):
+    whole, logits = read(tapped, batch)
+    cache = DynamicCache()
+    parts = []
+    for begin, end in [(0, 12), (12, 18), (18, batch.ids.shape[1])]:
+        tap = Tap(whole.queries)
+        last = tapped(
+            batch.ids[:, begin:end],
+            attention_mask=batch.mask[:, :end],
+            cache=cache,
+            use_cache=True,
+            tap=tap,
+        ).logits
+        parts.append((tap, end))
+    real = batch.mask.bool()[:, 18:]
+    torch.testing.assert_close(last[real], logits[:, 18:][real], **TOLERANCE)
+    for layer in range(LAYERS):
+        rows = torch.zeros_like(whole.record[layer].rows)
+        mixed = torch.zeros_like(whole.record[layer].mixed)
+        for tap, end in parts:  # a slot is used in exactly one part
+            rows[..., :end] += tap.record[layer].rows
+            mixed += tap.record[layer].mixed
+        torch.testing.assert_close(rows, whole.record[layer].rows, **TOLERANCE)
+        torch.testing.assert_close(mixed, whole.record[layer].mixed, **TOLERANCE)
+
+
+def test_padding_changes_nothing_that_is_read(tapped, batch):
+    tap, _ = read(tapped, batch)
+    for b in range(3):
+        start = int(batch.offset[b])
+        alone = Tap((tap.queries[b : b + 1] - start).clamp(min=-1))
+        tapped(batch.ids[b : b + 1, start:], tap=alone)
+        rows = tap.record[2].rows[b, ..., start:]
+        torch.testing.assert_close(alone.record[2].rows[0], rows, **TOLERANCE)
+        torch.testing.assert_close(alone.record[2].mixed[0], tap.record[2].mixed[b], **TOLERANCE)
+
+
+@pytest.mark.parametrize("checkpointing", [False, True])
+def test_gradients_equal_those_of_eager_attention(eager, tapped, batch, checkpointing):
+    """A loss on rows, writes and logits, differentiated through both models."""
+    if checkpointing:
+        tapped.activation_checkpointing_enable()
+    tapped.train()
+
+    def loss(rows, writes, logits):
+        return (rows**2).sum() + (writes**2).sum() + logits.logsumexp(-1).sum()
+
+    tap = Tap(slots(batch))
+    output = tapped(batch.ids, attention_mask=batch.mask, use_cache=False, tap=tap)
+    used = tap.queries >= 0
+    real = batch.mask.bool()
+    total = 0.0
+    for layer in range(LAYERS):
+        writes = head_writes(tapped, layer, tap.record[layer].mixed)
+        total = total + loss(tap.record[layer].rows, writes, output.logits[real])
+    total.backward()
+
+    mixed = {}
+    hooks = [
+        block.self_attn.o_proj.register_forward_pre_hook(
+            lambda m, args, index=index: mixed.__setitem__(index, args[0])
+        )
+        for index, block in enumerate(eager.model.layers)
+    ]
+    output = eager(batch.ids, attention_mask=batch.mask, output_attentions=True)
+    total = 0.0
+    b, s = used.nonzero(as_tuple=True)
+    q = tap.queries[b, s]
+    for layer in range(LAYERS):
+        rows = output.attentions[layer][b, :, q]
+        z = mixed[layer][b, q].unflatten(-1, (HEADS, WIDTH))
+        weight = eager.model.layers[layer].self_attn.o_proj.weight.unflatten(1, (HEADS, WIDTH))
+        writes = torch.einsum("nhw,dhw->nhd", z, weight)
+        total = total + loss(rows, writes, output.logits[real])
+    total.backward()
+    for hook in hooks:
+        hook.remove()
+    for (name, p), expected in zip(tapped.named_parameters(), eager.parameters(), strict=True):
+        scale = float(expected.grad.abs().max())
+        torch.testing.assert_close(p.grad, expected.grad, atol=2e-5 * scale, rtol=0, msg=name)
+
+
+def intervention(site, record, where):
+    kind = "rows" if site == "pattern" else "mixed"
+    return Intervention(site, where, {i: getattr(r, kind).detach() for i, r in record.items()})
+
+
+@pytest.mark.parametrize("site", ["pattern", "output"])
+def test_identity_patch_changes_nothing(tapped, batch, site):
+    tap, logits = read(tapped, batch)
+    where = torch.ones(*tap.queries.shape, LAYERS, HEADS, dtype=torch.bool)
+    own = intervention(site, tap.record, where)
+    _, patched = read(tapped, batch, interventions=(own,))
+    torch.testing.assert_close(patched, logits, **TOLERANCE)
+
+
+class EagerPatch(nn.Module):
+    """A second implementation: attention written out, one row, head and position at a time."""
+
+    def __init__(self, attention, layer, queries, where, donor, site):
+        super().__init__()
+        self.inner, self.layer = attention, layer
+        self.queries, self.where, self.donor, self.site = queries, where, donor, site
+
+    def forward(self, hidden_states, position_embeddings, attention_mask, **_):
+        a = self.inner
+        shape = (*hidden_states.shape[:2], -1, WIDTH)
+        q = a.q_proj(hidden_states).view(shape).transpose(1, 2)
+        k = a.k_proj(hidden_states).view(shape).transpose(1, 2)
+        v = a.v_proj(hidden_states).view(shape).transpose(1, 2)
+        q, k = apply_rotary_pos_emb(q, k, *position_embeddings)
+        mixed = torch.zeros(*hidden_states.shape[:2], HEADS, WIDTH)
+        for b in range(len(q)):
+            for h in range(HEADS):
+                logits = q[b, h] @ k[b, h // 2].T / WIDTH**0.5 + attention_mask[b, 0]
+                rows = logits.softmax(-1)
+                for s, position in enumerate(self.queries[b].tolist()):
+                    chosen = position >= 0 and bool(self.where[b, s, self.layer, h])
+                    if chosen and self.site == "pattern":
+                        rows[position] = self.donor[self.layer][b, h, s]
+                mixed[b, :, h] = rows @ v[b, h // 2]
+                for s, position in enumerate(self.queries[b].tolist()):
+                    chosen = position >= 0 and bool(self.where[b, s, self.layer, h])
+                    if chosen and self.site == "output":
+                        mixed[b, position, h] = self.donor[self.layer][b, h, s]
+        return a.o_proj(mixed.flatten(2)), None
+
+
+@pytest.mark.parametrize("site", ["pattern", "output"])
+def test_patch_equals_attention_written_out(eager: LlamaForCausalLM, tapped, batch, site):
+    other = batch.ids.clone()
+    other[batch.mask.bool()] = batch.ids[batch.mask.bool()].flip(0)
+    donor_tap = Tap(slots(batch))
+    tapped(other, attention_mask=batch.mask, tap=donor_tap)
+    where = torch.rand(*slots(batch).shape, LAYERS, HEADS) < 0.5
+    patch = intervention(site, donor_tap.record, where)
+    _, plain = read(tapped, batch)
+    tap, patched = read(tapped, batch, interventions=(patch,))
+
+    for index, block in enumerate(eager.model.layers):
+        block.self_attn = EagerPatch(block.self_attn, index, tap.queries, where, patch.donor, site)
+    expected = eager(batch.ids, attention_mask=batch.mask).logits
+    real = batch.mask.bool()
+    torch.testing.assert_close(patched[real], expected[real], atol=2e-5, rtol=2e-5)
+    assert (patched - plain)[real].abs().max() > 0.1
+
+
+def test_record_holds_the_patched_rows(tapped, batch):
+    tap, _ = read(tapped, batch)
+    where = torch.ones(*tap.queries.shape, LAYERS, HEADS, dtype=torch.bool)
+    first = torch.zeros_like(tap.record[0].rows)
+    first[torch.arange(3), :, :, batch.offset] = 1.0
+    donor = dict.fromkeys(range(LAYERS), first)
+    patched, _ = read(tapped, batch, interventions=(Intervention("pattern", where, donor),))
+    used = (tap.queries >= 0)[:, None, :, None]
+    assert torch.equal(patched.record[1].rows, first * used)
+
+
+def test_donor_mass_on_padding_is_dropped(tapped, batch):
+    """Whatever stands at the pads must not change a patched run."""
+    where = torch.ones(*slots(batch).shape, LAYERS, HEADS, dtype=torch.bool)
+    rows = torch.full((3, HEADS, where.shape[1], batch.ids.shape[1]), 0.04)
+    patch = Intervention("pattern", where, dict.fromkeys(range(LAYERS), rows))
+    _, one = read(tapped, batch, interventions=(patch,))
+    changed = torch.where(batch.mask.bool(), batch.ids, 17)
+    tap = Tap(slots(batch), interventions=(patch,))
+    two = tapped(changed, attention_mask=batch.mask, tap=tap).logits
+    real = batch.mask.bool()
+    torch.testing.assert_close(one[real], two[real], **TOLERANCE)
+
+
+def test_heads_that_are_not_chosen_keep_their_rows(tapped, batch):
+    tap, _ = read(tapped, batch)
+    where = torch.zeros(*tap.queries.shape, LAYERS, HEADS, dtype=torch.bool)
+    where[:, :, 0, 2] = True
+    donor = {0: torch.roll(tap.record[0].mixed, 1, 0)}
+    patched, _ = read(tapped, batch, interventions=(Intervention("output", where, donor),))
+    kept = [0, 1, 3]
+    before, after = tap.record[0].mixed, patched.record[0].mixed
+    torch.testing.assert_close(after[:, kept], before[:, kept])
+    assert (after[:, 2] - before[:, 2]).abs().max() > 0.1
+
+
+def test_patch_is_differentiable(tapped, batch):
+    tap, _ = read(tapped, batch)
+    where = torch.ones(*tap.queries.shape, LAYERS, HEADS, dtype=torch.bool)
+    donor = tap.record[1].mixed.detach().double().float().requires_grad_()
+    _, logits = read(tapped, batch, interventions=(Intervention("output", where, {1: donor}),))
+    logits.logsumexp(-1).sum().backward()
+    assert donor.grad.abs().sum() > 0
+
+
+def test_wrong_shapes_are_refused(tapped, batch):
+    with pytest.raises(ValueError, match="2 rows"):
+        tapped(batch.ids, attention_mask=batch.mask, tap=Tap(torch.zeros(2, 1, dtype=torch.long)))
+    where = torch.ones(3, 3, LAYERS, HEADS, dtype=torch.bool)
+    short = Intervention("pattern", where, {0: torch.zeros(3, HEADS, 3, 5)})
+    with pytest.raises(ValueError, match="5 keys"):
+        read(tapped, batch, interventions=(short,))
+
+
+def test_only_requested_layers_are_recorded(tapped, batch):
+    tap, _ = read(tapped, batch, layers=frozenset({1}))
+    assert set(tap.record) == {1}
+
+
+def test_attach_does_not_touch_a_model_with_the_same_configuration(eager):
+    twin = LlamaForCausalLM(eager.config)
+    attach(twin)
+    assert eager.config._attn_implementation == "eager"
+    assert all(m.config is twin.config for m in twin.modules() if hasattr(m, "config"))
