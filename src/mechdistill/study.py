@@ -20,6 +20,7 @@ from mechdistill.yaml_mapping import read_yaml_mapping
 
 BASE_FILE = "params.yaml"
 OVERLAY_FOLDER = "studies"
+METHODS_FOLDER = Path(__file__).parent / "distil" / "methods"
 
 Count = Annotated[int, Field(ge=1)]
 CountOrZero = Annotated[int, Field(ge=0)]
@@ -135,13 +136,20 @@ class Architecture(Section):
         return self
 
 
-class Schedule(Section):
-    """Length of a training."""
+class Training(Section):
+    """Length, steps and checkpoints of a training: Muon for matrices, AdamW for the rest."""
 
     steps: Count
     batch_size: Count
+    learning_rate: Positive
+    """Of Muon."""
+    adamw_learning_rate: Positive
     warmup_steps: CountOrZero
-    """Steps over which the learning rate rises."""
+    """Steps over which the learning rates rise."""
+    clip: Positive
+    """Largest gradient norm."""
+    checkpoint_every: Count
+    """Steps."""
 
     @model_validator(mode="after")
     def _warms_up_in_time(self) -> Self:
@@ -153,18 +161,10 @@ class Schedule(Section):
         return self
 
 
-class TeacherTraining(Schedule):
+class TeacherTraining(Training):
     """How the teacher is trained from scratch."""
 
-    learning_rate: Positive
-    """Of Muon, for matrices."""
-    adamw_learning_rate: Positive
-    """Of AdamW, for embeddings and norms."""
-    clip: Positive
-    """Largest gradient norm."""
     validate_every: Count
-    """Steps."""
-    checkpoint_every: Count
     """Steps."""
     target_micro_f1: Annotated[float, Field(ge=0, le=1)]
     """On validation; training fails below it."""
@@ -199,6 +199,10 @@ class Heads(Section):
     """Of the softmax over standardised scores."""
     minimum_keys: Annotated[int, Field(ge=2)]
     """Rows with fewer visible keys carry no kurtosis."""
+    batch_size: Count
+    """Traces a forward pass."""
+    attention_examples: Count
+    """Ranking notes whose attention rows are kept."""
 
 
 class Patching(Section):
@@ -219,21 +223,6 @@ class Patching(Section):
         return self
 
 
-class BaseTraining(Schedule):
-    """How the base student is trained: notes and label names, no reasoning."""
-
-    learning_rate: Positive
-    adamw_learning_rate: Positive
-
-
-class StudentTraining(Schedule):
-    """How a student is trained on the teacher's traces."""
-
-    learning_rate: Positive
-    clip: Positive
-    checkpoint_every: Count
-
-
 class Distil(Section):
     """Students: methods x seeds."""
 
@@ -241,8 +230,10 @@ class Distil(Section):
     """Each a file of mechdistill/distil/methods."""
     seeds: Annotated[tuple[Seed, ...], Field(min_length=1)]
     student: Architecture
-    base: BaseTraining
-    training: StudentTraining
+    base: Training
+    """Of the base student, on notes and label names without reasoning."""
+    training: Training
+    """Of a student, on the teacher's traces."""
     lambda_kl: Weight
     lambda_p1: Weight
     lambda_p2: Weight
@@ -257,6 +248,15 @@ class Distil(Section):
             values = list(getattr(self, key))
             if len(set(values)) < len(values):
                 raise ValueError(f"{key} is {values}: each may stand there once")
+        return self
+
+    @model_validator(mode="after")
+    def _methods_exist(self) -> Self:
+        # By file name, so that a new method is one new file and nothing here changes.
+        there = sorted(path.stem for path in METHODS_FOLDER.glob("[a-z]*.py"))
+        for method in self.methods:
+            if method not in there:
+                raise ValueError(f"methods names {method!r} (allowed: {', '.join(there)})")
         return self
 
 
@@ -308,6 +308,7 @@ class Study(Section):
         splits = self.data.splits
         limits = [
             ("patching.generated_examples", self.patching.generated_examples, splits.patching),
+            ("heads.attention_examples", self.heads.attention_examples, splits.ranking),
             ("evaluate.curve_examples", self.evaluate.curve_examples, splits.test),
             ("report.worked_example", self.report.worked_example, splits.test - 1),
         ]
