@@ -1,0 +1,1 @@
+"""Tables, figures, claims and the page: everything drawn from artifacts, nothing typed in."""

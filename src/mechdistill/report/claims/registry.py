@@ -1,0 +1,125 @@
+"""A claim is one small function of the evidence; the registry holds them in the paper's order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from mechdistill.report.claims.statements import STATEMENTS
+from mechdistill.report.evidence import Evidence, NotTested
+from mechdistill.report.formats import signed
+from mechdistill.report.verdicts import Estimate, Part, Verdict, conjunction, deciding_part
+
+COLUMNS = (
+    *("id", "statement", "verdict", "effect", "ci_low", "ci_high", "n", "unit"),
+    *("measured", "detail", "sources"),
+)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a claim's function found: the parts that decide, and a sentence with the numbers."""
+
+    parts: tuple[Part, ...]
+    note: str = ""
+    verdict: Verdict | None = None  # only where the parts alone do not decide
+
+    @property
+    def decided(self) -> Verdict:
+        return self.verdict or conjunction([part.verdict for part in self.parts])
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement of the paper (`C`), a variant of it (`C04.outputs`) or a check of ours (`X`)."""
+
+    id: str
+    statement: str
+    sources: tuple[str, ...]
+    test: Callable[[Evidence], Outcome]
+
+
+UNKNOWN = Estimate(float("nan"), float("nan"), float("nan"), 0, "")
+
+_CLAIMS: dict[str, Claim] = {}
+
+
+def claim(
+    id: str, *sources: str
+) -> Callable[[Callable[[Evidence], Outcome]], Callable[[Evidence], Outcome]]:
+    """Register a test of the statement `id`; `sources` are tables of the evidence that it reads."""
+
+    def register(test: Callable[[Evidence], Outcome]) -> Callable[[Evidence], Outcome]:
+        if id in _CLAIMS:
+            raise ValueError(f"claim {id} is registered twice")
+        _CLAIMS[id] = Claim(id, STATEMENTS[id], sources, test)
+        return test
+
+    return register
+
+
+def claims() -> tuple[Claim, ...]:
+    """All claims: C01 to C46, each followed by its variants, then our own checks."""
+    return tuple(_CLAIMS[id] for id in sorted(_CLAIMS))
+
+
+def judge_all(evidence: Evidence, files: dict[str, str] | None = None) -> pd.DataFrame:
+    """One row a claim, columns `COLUMNS`.
+
+    Args:
+        evidence: the study's tables.
+        files: table name -> path, to name the source files of a claim that was tested.
+    """
+    rows = [_row(item, _outcome(item, evidence), files or {}) for item in claims()]
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def _outcome(item: Claim, evidence: Evidence) -> Outcome:
+    try:
+        return item.test(evidence)
+    except NotTested as reason:
+        return Outcome((), f"{reason}.", Verdict.NOT_TESTED)
+
+
+def _row(item: Claim, outcome: Outcome, files: dict[str, str]) -> dict[str, object]:
+    shown = deciding_part(outcome.parts) if outcome.parts else None
+    estimate = shown.estimate if shown else UNKNOWN
+    verdict = outcome.decided
+    label = str(verdict)
+    if verdict is Verdict.NO_DIFFERENCE:
+        label = f"{verdict} (detectable difference {signed(estimate.detectable, sign=False)})"
+    tested = verdict is not Verdict.NOT_TESTED
+    return {
+        "id": item.id,
+        "statement": item.statement,
+        "verdict": label,
+        "effect": estimate.effect,
+        "ci_low": estimate.low,
+        "ci_high": estimate.high,
+        "n": estimate.n,
+        "unit": estimate.unit,
+        "measured": shown.name if shown else "",
+        "detail": detail(outcome.parts, outcome.note),
+        "sources": " ".join(files.get(name, name) for name in item.sources) if tested else "",
+    }
+
+
+def detail(parts: Sequence[Part], note: str) -> str:
+    """Every part as "name: effect [low, high] (n): verdict", then the note."""
+    sentences = [f"{part.name}: {describe(part)}" for part in parts]
+    listed = "; ".join(sentences)
+    return " ".join(text for text in (listed and f"{listed}.", note) if text)
+
+
+def describe(part: Part) -> str:
+    """`+0.12 [+0.08, +0.16], n 60: holds`."""
+    estimate = part.estimate
+    if not estimate.known():
+        return f"no interval (n {estimate.n}): {part.verdict}"
+    numbers = f"{signed(estimate.effect)} [{signed(estimate.low)}, {signed(estimate.high)}]"
+    verdict = str(part.verdict)
+    if part.absent and part.verdict is Verdict.HOLDS:
+        verdict = f"none shown (detectable {signed(estimate.detectable, sign=False)})"
+    return f"{numbers}, n {estimate.n}: {verdict}"

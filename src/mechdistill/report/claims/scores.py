@@ -1,0 +1,72 @@
+"""Differences between methods on the test notes.
+
+Where the significance stage compared two methods, its row is the answer, so that claims, tables
+and marks can never disagree; other pairs are resampled here in the same way.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from mechdistill.report.evidence import Evidence, NotTested
+from mechdistill.report.metrics import BY_KEY
+from mechdistill.report.verdicts import Estimate
+
+
+def score_grid(scores: pd.DataFrame, metric: str, method: str, notes: list[str]) -> np.ndarray:
+    """Scores of one method as [seeds, notes], seeds ascending; the teacher has one row.
+
+    Raises:
+        NotTested: the method was not trained or the metric not measured on it.
+    """
+    chosen = scores[(scores["method"] == method) & (scores["metric"] == metric)]
+    if chosen.empty:
+        raise NotTested(f"{_long(metric)} of {method} was not measured")
+    table = chosen.pivot_table(index="seed", columns="example", values="value", dropna=False)
+    grid: np.ndarray = table.reindex(columns=notes).to_numpy(dtype=float)
+    return grid
+
+
+def shared_notes(scores: pd.DataFrame, metric: str, methods: tuple[str, ...]) -> list[str]:
+    """Notes on which every one of the methods was scored, sorted."""
+    rows = scores[scores["metric"] == metric]
+    sets = [set(rows.loc[rows["method"] == method, "example"]) for method in methods]
+    return sorted(set.intersection(*sets))
+
+
+def difference(evidence: Evidence, metric: str, method: str, reference: str) -> Estimate:
+    """`method` minus `reference`, on the same notes and, where both have them, the same seeds.
+
+    Raises:
+        NotTested: one of them has no such score.
+    """
+    compared = evidence.tables.get("comparisons")
+    if compared is not None:
+        row = compared[
+            (compared["metric"] == metric)
+            & (compared["method"] == method)
+            & (compared["baseline"] == reference)
+        ]
+        if len(row):
+            first = row.iloc[0]
+            return Estimate(
+                float(first["difference"]), float(first["ci_low"]), float(first["ci_high"]),
+                int(first["n_documents"]), unit_of(metric),
+            )  # fmt: skip
+    scores = evidence.table("scores")
+    notes = shared_notes(scores, metric, (method, reference))
+    ours = score_grid(scores, metric, method, notes)
+    theirs = score_grid(scores, metric, reference, notes)
+    if 1 not in (len(ours), len(theirs)) and len(ours) != len(theirs):
+        raise NotTested(f"{method} and {reference} were trained on different numbers of seeds")
+    return evidence.design.bootstrap.grid(ours - theirs, unit_of(metric))
+
+
+def unit_of(metric: str) -> str:
+    """The unit of a metric's values, also of `macro_f1_all`, `p_at_5`, `help_found`."""
+    return BY_KEY[metric].unit if metric in BY_KEY else "score"
+
+
+def _long(metric: str) -> str:
+    return BY_KEY[metric].long if metric in BY_KEY else metric

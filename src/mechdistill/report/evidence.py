@@ -1,0 +1,135 @@
+"""What the report reads: the tables of a study, by name, with the columns it relies on.
+
+A table that the study did not make is absent, and what needs it is "not tested in this study".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from mechdistill.artifacts import read_json, read_table
+from mechdistill.errors import InputError
+from mechdistill.report.resampling import Bootstrap
+from mechdistill.significance.plan import baselines
+
+COLUMNS: dict[str, tuple[str, ...]] = {
+    "head_scores": (
+        *("model", "phase", "score", "anchor", "sinks", "layer", "head"),
+        *("value", "ci_low", "ci_high", "n"),
+    ),
+    "rankings": ("model", "phase", "score", "anchor", "sinks", "rank", "layer", "head"),
+    "reliability": ("phase", "score", "anchor", "sinks", "spearman", "ci_low", "ci_high", "n"),
+    "causal_agreement": (
+        *("phase", "score", "anchor", "sinks", "site", "direction"),
+        *("spearman", "ci_low", "ci_high", "n"),
+    ),
+    "dynamics": ("phase", "layer", "head", "example", "stage", "quantity", "value"),
+    "attention_rows": ("phase", "layer", "head", "example", "weights"),
+    "margin": (
+        *("phase", "twin", "site", "direction", "ranking", "bin", "draw"),
+        *("example", "metric", "clean", "corrupted", "patched"),
+    ),
+    "generated": (
+        *("phase", "twin", "site", "direction", "ranking", "bin", "draw"),
+        *("example", "metric", "clean", "corrupted", "patched"),
+    ),
+    "manipulation": ("phase", "twin", "example", "metric", "clean", "corrupted"),
+    "patching_summary": (
+        *("phase", "twin", "site", "direction", "ranking", "bin", "metric", "n", "n_dropped"),
+        *("clean", "corrupted", "patched", "difference", "ci_low", "ci_high"),
+        *("pct_gap", "pct_gap_low", "pct_gap_high", "pct_paper"),
+    ),
+    "scores": ("model", "method", "seed", "example", "metric", "value"),
+    "corpus": ("model", "method", "seed", "metric", "value"),
+    "predictions": ("model", "method", "seed", "example", "gold", "predicted", "status"),
+    "curves": ("model", "method", "seed", "example", "kind", "metric", "t", "value"),
+    "comparisons": (
+        *("metric", "method", "baseline", "is_best_baseline", "difference", "ci_low", "ci_high"),
+        *("p_wilcoxon", "p_holm", "n_documents", "n_seeds", "mark", "detectable"),
+        *("reference_value", "method_value"),
+    ),
+}
+"""Table name -> the columns read. Files may hold more."""
+
+
+class NotTested(Exception):
+    """The study holds nothing that could answer; the message says why."""
+
+
+@dataclass(frozen=True)
+class Design:
+    """What was run: the parts of the parameters that the report speaks of."""
+
+    study: str
+    methods: tuple[str, ...]
+    seeds: tuple[int, ...]
+    layers: int
+    heads: int
+    pool_size: int
+    bins: tuple[int, ...]
+    bootstrap: Bootstrap
+
+    @property
+    def baselines(self) -> tuple[str, ...]:
+        """Methods that have no part of the proposed one."""
+        return tuple(baselines(self.methods))
+
+    @property
+    def all_heads(self) -> int:
+        return self.layers * self.heads
+
+    @property
+    def few_heads(self) -> int:
+        """A quarter of the heads: above it, random sets overlap with the top set by necessity."""
+        return max(1, self.all_heads // 4)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The tables at hand and the design of the study that made them."""
+
+    design: Design
+    tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    budgets: Mapping[tuple[str, int], Mapping[str, Any]] = field(default_factory=dict)
+
+    def table(self, name: str) -> pd.DataFrame:
+        """The table `name`.
+
+        Raises:
+            NotTested: the study has no such table, or it is empty.
+        """
+        if name not in COLUMNS:
+            raise KeyError(f"no table named {name}; known: {', '.join(COLUMNS)}")
+        frame = self.tables.get(name)
+        if frame is None or frame.empty:
+            raise NotTested(f"the study holds no {name.replace('_', ' ')}")
+        return frame
+
+
+def read_evidence(
+    paths: Mapping[str, Path], design: Design, budgets: Mapping[tuple[str, int], Path] | None = None
+) -> Evidence:
+    """Read the named tables, each checked for its columns.
+
+    Raises:
+        InputError: a file is missing or damaged, or lacks a column that the report needs.
+        KeyError: a name that is no table of the report.
+    """
+    tables = {}
+    for name, path in paths.items():
+        wanted = COLUMNS[name]
+        frame = read_table(path)
+        missing = [column for column in wanted if column not in frame.columns]
+        if missing:
+            raise InputError(
+                f"{path} has no column {', '.join(missing)}, which the report reads",
+                f"delete it and make it again: rm {path} && snakemake --cores 2 {path}",
+            )
+        tables[name] = frame
+    read = {key: read_json(path) for key, path in (budgets or {}).items()}
+    return Evidence(design, tables, read)

@@ -1,0 +1,105 @@
+"""The metrics of the tables: their names for people, their direction, their unit."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Metric(NamedTuple):
+    """A column of a table. `better` is +1 where high is good, -1 where low is."""
+
+    key: str
+    short: str
+    long: str
+    better: int
+    unit: str
+
+    @property
+    def arrow(self) -> str:
+        return "↑" if self.better > 0 else "↓"
+
+
+TABLE1 = (
+    Metric("focus", "Foc", "reasoning Focus (Eq. 2)", 1, "cosine"),
+    Metric("confusion", "Conf", "near-miss Confusion (Eq. 4)", -1, "cosine"),
+    Metric("las", "LAS", "leakage-adjusted simulatability (Eq. 8)", 1, "accuracy"),
+    Metric(
+        "macro_f1_gold_present", "F1", "macro-F1 over the labels gold in the test notes", 1, "F1"
+    ),
+    Metric("sharp", "Sharp", "sharpness, log10(1 + excess kurtosis) of the pooled row", 1, "log10"),
+    Metric("align", "Align", "anchor alignment of the pooled write", 1, "cosine"),
+    Metric("loop", "Loop", "QK loop-back: shortlist minus near-miss keys", 1, "cosine"),
+    Metric("help", "Help", "OV helpfulness: pooled write with the margin's gradient", 1, "cosine"),
+)
+"""The columns of the paper's Table 1, in its order."""
+
+TASK = (
+    Metric("micro_f1", "micro-F1", "micro-F1", 1, "F1"),
+    Metric("macro_f1_all", "macro-F1 all", "macro-F1 over every label, 0/0 as 0", 1, "F1"),
+    Metric("samples_f1", "samples-F1", "mean F1 of a note", 1, "F1"),
+    Metric("exact_match", "exact", "share of notes with exactly the gold codes", 1, "share"),
+    Metric("p_at_1", "P@1", "precision at 1", 1, "share"),
+    Metric("p_at_3", "P@3", "precision at 3", 1, "share"),
+    Metric("p_at_5", "P@5", "precision at 5", 1, "share"),
+    Metric("perplexity", "PPL", "perplexity of the teacher's reasoning", -1, "perplexity"),
+    Metric("bleu_corpus", "BLEU-4", "corpus BLEU-4 with the teacher's reasoning", 1, "BLEU points"),
+    Metric("margin_region", "m. region", "margin at region decisions", 1, "logits"),
+    Metric("margin_within", "m. within", "margin at within-region decisions", 1, "logits"),
+    Metric(
+        "margin_departure", "m. departure", "margin at departures from the near-miss", 1, "logits"
+    ),
+)
+"""Task measures, fidelity to the teacher's text and decision margins."""
+
+VARIANTS = (
+    Metric(
+        "focus_contrast",
+        "Foc contrast",
+        "Focus less cosine with the near-miss centroid",
+        1,
+        "cosine",
+    ),
+    Metric(
+        "focus_shuffled", "Foc shuffled", "Focus against other notes' anchors (chance)", 1, "cosine"
+    ),
+    Metric("confusion_0", "Conf(0)", "Confusion of the anchor text alone", -1, "cosine"),
+    Metric("confusion_change", "Conf change", "Confusion less Confusion(0)", -1, "cosine"),
+    Metric(
+        "confusion_contrast",
+        "Conf contrast",
+        "Confusion less cosine with the anchors",
+        -1,
+        "cosine",
+    ),
+    Metric(
+        "confusion_shuffled",
+        "Conf shuffled",
+        "Confusion with a shuffled continuation",
+        -1,
+        "cosine",
+    ),
+    Metric("sharp_found", "Sharp found", "sharpness on heads found after training", 1, "log10"),
+    Metric(
+        "align_found", "Align found", "anchor alignment on heads found after training", 1, "cosine"
+    ),
+    Metric("loop_found", "Loop found", "loop-back on heads found after training", 1, "cosine"),
+    Metric("help_found", "Help found", "helpfulness on heads found after training", 1, "cosine"),
+)
+"""Controls of Focus and Confusion, and the mechanism on heads found anew."""
+
+BY_KEY = {metric.key: metric for metric in (*TABLE1, *TASK, *VARIANTS)}
+
+METHODS = {
+    "teacher": "Teacher",
+    "vanilla": "Vanilla CoT distillation",
+    "vanilla_positions": "Vanilla, positions up-weighted",
+    "mech": "Mech (phases 1 and 2)",
+    "p1_only": "Phase 1 only",
+    "p2_only": "Phase 2 only",
+}
+"""Method -> its name in tables and figures."""
+
+
+def method_name(method: str) -> str:
+    """A method's name for people; an unknown one shows as it is called."""
+    return METHODS.get(method, method)

@@ -1,0 +1,189 @@
+"""Small tables with known truth, in the shape that the stages write."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mechdistill.report.evidence import Design, Evidence
+from mechdistill.report.resampling import Bootstrap
+
+NOTES = [f"test-{i:05d}" for i in range(24)]
+METHODS = ("vanilla", "vanilla_positions", "mech", "p1_only", "p2_only")
+
+
+@dataclass(frozen=True)
+class Builder:
+    """Makes evidence table by table; every maker takes the truth that it plants."""
+
+    design: Design
+
+    def evidence(self, **tables: pd.DataFrame) -> Evidence:
+        return Evidence(self.design, tables)
+
+    def with_methods(self, *methods: str) -> Builder:
+        return Builder(replace(self.design, methods=methods))
+
+    def scores(
+        self, means: dict[tuple[str, str], float], seeds: int = 3, noise: float = 0.02
+    ) -> pd.DataFrame:
+        """(method, metric) -> mean; note effects are shared, so that pairs are correlated."""
+        rng = np.random.default_rng(1)
+        rows = []
+        for (method, metric), mean in means.items():
+            for seed in range(1 if method == "teacher" else seeds):
+                shared = np.random.default_rng(2).normal(0, 0.05, len(NOTES))
+                values = mean + shared + rng.normal(0, noise, len(NOTES))
+                model = "teacher" if method == "teacher" else f"{method}-seed{seed}"
+                rows += [
+                    (model, method, seed, note, metric, value)
+                    for note, value in zip(NOTES, values, strict=True)
+                ]
+        return pd.DataFrame(rows, columns=["model", "method", "seed", "example", "metric", "value"])
+
+    def curves(
+        self,
+        shapes: dict[tuple[str, str], Callable[[np.ndarray], np.ndarray]],
+        noise: float = 0.01,
+    ) -> pd.DataFrame:
+        """(method, metric) -> curve over t."""
+        rng = np.random.default_rng(3)
+        t = np.linspace(0, 1, 11)
+        rows = []
+        for (method, metric), shape in shapes.items():
+            for seed in range(1 if method == "teacher" else 2):
+                for note, kind in itertools.product(NOTES[:10], ("cumulative", "windowed")):
+                    values = shape(t) + rng.normal(0, noise, len(t))
+                    rows += [
+                        (method, method, seed, note, kind, metric, x, y)
+                        for x, y in zip(t, values, strict=True)
+                    ]
+        return pd.DataFrame(
+            rows, columns=["model", "method", "seed", "example", "kind", "metric", "t", "value"]
+        )
+
+    def patched(
+        self,
+        per_head: dict[str, float],
+        *,
+        metric: str,
+        phase: int,
+        site: str,
+        gap: float = 1.0,
+        concave: bool = True,
+        twin: str | None = None,
+        noise: float = 0.02,
+    ) -> pd.DataFrame:
+        """ranking -> share of the gap moved by the largest bin; both directions.
+
+        `concave`: the share grows with the logarithm of the number of heads, else with the number.
+        """
+        rng = np.random.default_rng(5)
+        better = -1 if metric == "confusion" else 1
+        clean, corrupted = 0.5 + better * gap / 2, 0.5 - better * gap / 2
+        rows = []
+        bins = self.design.bins
+        for ranking, share in per_head.items():
+            sizes = (self.design.all_heads,) if ranking == "all" else bins
+            draws = 3 if ranking in ("random", "depth_matched") else 1
+            for k, draw, direction, note in itertools.product(
+                sizes, range(draws), ("denoise", "noise"), NOTES
+            ):
+                grown = k / bins[-1] if not concave else np.log2(2 * k) / np.log2(2 * bins[-1])
+                moved = share * min(grown, 1.0) + rng.normal(0, noise)
+                start, end = (corrupted, clean) if direction == "denoise" else (clean, corrupted)
+                patched = start + moved * (end - start)
+                rows.append(
+                    (
+                        phase,
+                        twin or {1: "K1", 2: "K2"}[phase],
+                        site,
+                        direction,
+                        ranking,
+                        k,
+                        draw,
+                        note,
+                        metric,
+                        clean,
+                        corrupted,
+                        patched,
+                    )
+                )
+        return pd.DataFrame(
+            rows,
+            columns=[
+                "phase",
+                "twin",
+                "site",
+                "direction",
+                "ranking",
+                "bin",
+                "draw",
+                "example",
+                "metric",
+                "clean",
+                "corrupted",
+                "patched",
+            ],
+        )
+
+    def rankings(self, orders: dict[int, list[tuple[int, int]]]) -> pd.DataFrame:
+        """phase -> heads from rank 1 down, under the primary score."""
+        rows = [
+            (
+                "teacher",
+                phase,
+                *{1: ("coarse", "unembed", "out"), 2: ("refine", "", "")}[phase],
+                rank,
+                layer,
+                head,
+            )
+            for phase, heads in orders.items()
+            for rank, (layer, head) in enumerate(heads, start=1)
+        ]
+        return pd.DataFrame(
+            rows, columns=["model", "phase", "score", "anchor", "sinks", "rank", "layer", "head"]
+        )
+
+    def comparisons(
+        self, rows: list[tuple[str, str, str, float, float, float, str]], best: str = "vanilla"
+    ) -> pd.DataFrame:
+        """(metric, method, baseline, difference, low, high, mark)."""
+        return pd.DataFrame(
+            [
+                {
+                    "metric": metric,
+                    "method": method,
+                    "baseline": baseline,
+                    "is_best_baseline": baseline == best,
+                    "difference": difference,
+                    "ci_low": low,
+                    "ci_high": high,
+                    "p_wilcoxon": 0.01 if mark else 0.4,
+                    "p_holm": 0.02 if mark else 1.0,
+                    "n_documents": 100,
+                    "n_seeds": 3,
+                    "mark": mark,
+                    "detectable": high - low,
+                    "reference_value": 0.5,
+                    "method_value": 0.5 + difference,
+                }
+                for metric, method, baseline, difference, low, high, mark in rows
+            ]
+        )
+
+
+@pytest.fixture
+def build() -> Builder:
+    return Builder(Design("tiny", METHODS, (0, 1, 2), 4, 8, 4, (1, 2, 4, 8, 16), Bootstrap(200, 0)))
+
+
+@pytest.fixture
+def heads() -> list[tuple[int, int]]:
+    """All heads of a model of 4 layers and 8 heads, by layer."""
+    return list(itertools.product(range(4), range(8)))
