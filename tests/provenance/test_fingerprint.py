@@ -17,6 +17,7 @@ FILES = {
     "src/pack/inner/deep.py": "import pack.late\nfrom pack.inner import sibling\nvalue = 1\n",
     "src/pack/inner/sibling.py": "def f():\n    from ..lazy import g\n    return g\n",
     "src/pack/inner/words.json": '["a"]',
+    "src/pack/inner/templates/deeper/page.html": "<p>",
     "src/pack/late.py": "x = 1\n",
     "src/pack/lazy.py": "g = 1\n",
     "src/pack/typed.py": "t = 1\n",
@@ -32,6 +33,7 @@ REACHED = {
     "src/pack/inner/deep.py",
     "src/pack/inner/sibling.py",
     "src/pack/inner/words.json",
+    "src/pack/inner/templates/deeper/page.html",
     "src/pack/late.py",
     "src/pack/lazy.py",
 }

@@ -155,14 +155,16 @@ def _is_type_checking(test: ast.expr) -> bool:
     return name == "TYPE_CHECKING"
 
 
-def _data_files(folder: Path) -> frozenset[Path]:
-    """Data that modules read from their own folder: word lists, page templates."""
-    return frozenset(
-        path
-        for path in folder.iterdir()
-        if path.is_file()
-        and path.suffix not in (".py", ".pyc")
-        and path.name != "py.typed"
-        and not path.name.startswith(".")
-        and not path.name.endswith("~")
+def _data_files(folder: Path) -> Iterator[Path]:
+    """Data that modules of this folder read: word lists, templates, folders of data alone."""
+    for path in folder.iterdir():
+        if path.is_dir() and path.name != "__pycache__" and not any(path.glob("*.py")):
+            yield from _data_files(path)
+        elif path.is_file() and _is_data(path.name):
+            yield path
+
+
+def _is_data(name: str) -> bool:
+    return (
+        not name.endswith((".py", ".pyc", "~")) and not name.startswith(".") and name != "py.typed"
     )

@@ -1,0 +1,92 @@
+# The study as a graph of files: what every rule needs, makes and depends on.
+#
+#   snakemake --cores 2                          the default study, `embedded` (params.yaml)
+#   snakemake --cores 2 --config study=smoke     another one (studies/smoke.yaml)
+#   snakemake -n                                 what would run, and why
+#   snakemake --profile slurm                    on a Slurm cluster
+#
+# Every rule runs one script of workflow/scripts through the run wrapper, which leaves a record in
+# provenance/runs. `params.p` holds, as canonical JSON, exactly the parameters that the script may
+# read; `params.code` is the fingerprint of the code it imports. A job runs again when one of them
+# changes, or one of its inputs, and not otherwise.
+
+import os
+import sys
+from pathlib import Path
+
+from snakemake.exceptions import WorkflowError
+from snakemake.utils import min_version
+
+min_version("9.18")
+
+ROOT = Path(workflow.basedir)
+sys.path.insert(0, str(ROOT / "src"))
+
+from mechdistill.distil.methods import declared_parameters
+from mechdistill.errors import InputError
+from mechdistill.provenance.fingerprint import SourceTree
+from mechdistill.provenance.metadata import refuse_unrecorded_results
+from mechdistill.study import load_study
+
+# Jobs use this checkout and this Python, whatever else is installed.
+os.environ["PYTHONPATH"] = str(ROOT / "src")
+os.environ["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+
+try:
+    STUDY = load_study(config, ROOT)
+    if workflow.is_main_process:
+        refuse_unrecorded_results(ROOT, STUDY.study)
+except InputError as error:
+    raise WorkflowError(str(error)) from None
+
+SOURCES = SourceTree(ROOT)
+
+
+def parameters(*keys):
+    """The values of dotted keys as one canonical JSON string.
+
+    One string, since Snakemake compares several values as a set: it would miss two that swap.
+    """
+    return STUDY.subset(keys)
+
+
+def code(script, *also):
+    """Fingerprint of a script of workflow/scripts and of files that it imports by computed name."""
+    try:
+        return SOURCES.fingerprint(f"workflow/scripts/{script}.py", *also).digest
+    except InputError as error:
+        raise WorkflowError(str(error)) from None
+
+
+RUN = (
+    "python -m mechdistill.provenance.run --study {STUDY.study} --rule {rule}"
+    " --wildcards {wildcards} --params {params.p:q} --code {params.code}"
+    " --inputs {input} --outputs {output} --log {log} --threads {threads}"
+)
+
+
+pathvars:
+    results=f"results/{STUDY.study}",
+    logs=f"logs/{STUDY.study}",
+
+
+wildcard_constraints:
+    method="[a-z][a-z0-9_]*",
+    seed="[0-9]+",
+    model="teacher|[a-z][a-z0-9_]*-seed[0-9]+",
+
+
+include: "workflow/rules/data.smk"
+include: "workflow/rules/teacher.smk"
+include: "workflow/rules/heads.smk"
+include: "workflow/rules/patching.smk"
+include: "workflow/rules/distil.smk"
+include: "workflow/rules/evaluate.smk"
+include: "workflow/rules/significance.smk"
+include: "workflow/rules/report.smk"
+
+
+rule all:
+    default_target: True
+    input:
+        rules.report.input,

@@ -1,0 +1,48 @@
+"""Snakemake's own notes on finished files: the folder that `.snakemake/metadata` links to."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+
+from mechdistill.errors import InputError
+
+METADATA = Path(".snakemake", "metadata")
+INCOMPLETE = Path(".snakemake", "incomplete")
+LONGEST = 254
+"""Characters of a note's file name."""
+
+
+def refuse_unrecorded_results(root: Path, study: str) -> None:
+    """Refuse results that came here without their notes.
+
+    Snakemake takes a file without notes for up to date whatever the parameters and the code are:
+    results copied from another version would be reported as results of this one.
+
+    Raises:
+        InputError: `results/STUDY` holds files that no job of this checkout is known to have made.
+    """
+    results = root / "results" / study
+    files = sorted(path.relative_to(root) for path in results.rglob("*") if path.is_file())
+    strange = [
+        path
+        for path in files
+        if not path.name.startswith(".")
+        and not _note(root / METADATA, path).is_file()
+        and not _note(root / INCOMPLETE, path).exists()
+    ]
+    if strange:
+        more = f" and {len(strange) - 1} more files have" if len(strange) > 1 else " has"
+        raise InputError(
+            f"{strange[0]}{more} no record here of the parameters and the code that made it, "
+            "so that nobody can tell whether it belongs to this version",
+            f"bring its notes back (git checkout provenance/metadata), or make it anew "
+            f"(rm -r results/{study})",
+        )
+
+
+def _note(folder: Path, path: Path) -> Path:
+    """Where Snakemake keeps its note on `path`: base64, cut into folders where too long a name."""
+    name = base64.urlsafe_b64encode(path.as_posix().encode()).decode()
+    parts = [name[start : start + LONGEST] for start in range(0, len(name), LONGEST)]
+    return folder.joinpath(*(f"@{part}" for part in parts[:-1]), parts[-1])

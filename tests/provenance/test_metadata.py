@@ -1,0 +1,46 @@
+"""Results without Snakemake's notes are refused, everything else is let pass."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mechdistill.errors import InputError
+from mechdistill.provenance.metadata import INCOMPLETE, METADATA, _note, refuse_unrecorded_results
+
+SHORT = Path("results/tiny/a.parquet")
+LONG = Path(f"results/tiny/{'b' * 200}.parquet")
+
+
+def write(root: Path, *paths: Path) -> None:
+    for path in paths:
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text("x")
+
+
+def test_recorded_results_pass(tmp_path: Path) -> None:
+    write(tmp_path, SHORT, LONG, _note(METADATA, SHORT), _note(METADATA, LONG))
+    refuse_unrecorded_results(tmp_path, "tiny")
+
+
+def test_nothing_there_passes(tmp_path: Path) -> None:
+    refuse_unrecorded_results(tmp_path, "tiny")
+
+
+def test_unrecorded_result_is_refused_with_both_remedies(tmp_path: Path) -> None:
+    write(tmp_path, SHORT, LONG, _note(METADATA, LONG))
+    with pytest.raises(InputError, match=r"a\.parquet has no record") as error:
+        refuse_unrecorded_results(tmp_path, "tiny")
+    assert "git checkout provenance/metadata" in error.value.remedy
+    assert "rm -r results/tiny" in error.value.remedy
+
+
+def test_output_of_a_job_that_was_cut_off_passes(tmp_path: Path) -> None:
+    write(tmp_path, SHORT, _note(INCOMPLETE, SHORT), Path("results/tiny/.a.1.partial.parquet"))
+    refuse_unrecorded_results(tmp_path, "tiny")
+
+
+def test_other_studies_do_not_matter(tmp_path: Path) -> None:
+    write(tmp_path, SHORT)
+    refuse_unrecorded_results(tmp_path, "other")

@@ -1,0 +1,3 @@
+rule report:
+    input:
+        "<results>/data/data_card.md",
