@@ -126,6 +126,16 @@ def test_pooled_write_is_the_weighted_sum_of_head_writes(tapped, batch):
     torch.testing.assert_close(pooled_write(tapped, 2, mixed, weights), expected, **TOLERANCE)
 
 
+def test_pooled_write_takes_weights_of_every_slot(tapped, batch):
+    tap, _ = read(tapped, batch)
+    mixed = tap.record[2].mixed
+    weights = torch.rand(3, HEADS, tap.queries.shape[1])
+    expected = (head_writes(tapped, 2, mixed) * weights[..., None]).sum(1)
+    torch.testing.assert_close(pooled_write(tapped, 2, mixed, weights), expected, **TOLERANCE)
+    same = (head_writes(tapped, 2, mixed) * weights[0, :, :, None]).sum(1)
+    torch.testing.assert_close(pooled_write(tapped, 2, mixed, weights[0]), same, **TOLERANCE)
+
+
 def rotated(eager, batch, layer):
     """Queries, keys (after and before rotary) and values of one layer, from its own projections."""
     hidden = inputs_of(eager, batch, "input_layernorm")[layer][1]

@@ -2,9 +2,9 @@
 
 A causal model's computation at position q needs only the keys and values of earlier positions. A
 branch is position q run again on those of the plain run: many branches, of the same position or of
-several, go through the model as the tokens of one call, each seeing the keys before its position and
-itself, and no other branch. Patching conditions, which differ only at q, cost one token each and
-copy no cache.
+several, go through the model as the tokens of one call, each seeing the keys before its position
+and itself, and no other branch. Patching conditions, which differ only at q, cost one token each
+and copy no cache.
 """
 
 from __future__ import annotations

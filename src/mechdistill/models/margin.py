@@ -48,18 +48,33 @@ def margin_gradient(
 ) -> Tensor:
     """Gradient of the margin with respect to h_final, the residual before the final norm (Eq. 3).
 
-    Closed form through the RMS norm y = g h / s, s = sqrt(mean(h^2) + eps):
-    grad = (g w) / s - h <h, g w> / (d s^3).
-
     Args:
         residual: h_final [..., d]. targets, foils: ids [..., k], padded with -1.
-        frozen_scale: hold s constant (no second term): the margin is then linear in the writes.
+        frozen_scale: see `through_final_norm`.
 
     Returns:
         [..., d].
     """
     gain, epsilon = family_of(model).final_norm(model)
     weighted = gain * margin_direction(model, targets, foils)
+    return through_final_norm(residual, weighted, epsilon, frozen_scale=frozen_scale)
+
+
+def through_final_norm(
+    residual: Tensor, weighted: Tensor, epsilon: float, *, frozen_scale: bool = False
+) -> Tensor:
+    """Gradient of <w, y> at h, for the RMS norm y = g h / s with s = sqrt(mean(h^2) + eps).
+
+    Closed form: (g w) / s - h <h, g w> / (d s^3).
+
+    Args:
+        residual: h [..., d].
+        weighted: g w [..., d], the norm's gain times a direction in the normed residual.
+        frozen_scale: hold s constant (no second term): the product is then linear in h.
+
+    Returns:
+        [..., d].
+    """
     scale = (residual.pow(2).mean(-1, keepdim=True) + epsilon).sqrt()
     gradient = weighted / scale
     if frozen_scale:

@@ -9,8 +9,8 @@ matrix. Keyword arguments of ``model(...)`` reach that function, so a tap is pas
     model(batch.ids, attention_mask=batch.mask, tap=tap)
     tap.record[layer].rows
 
-Letters in shapes: B batch, L layers, H query heads, KV key heads, Q query slots, P key slots, K keys
-of the call (cached ones first), T tokens of the call, D head width, d residual width.
+Letters in shapes: B batch, L layers, H query heads, KV key heads, Q query slots, P key slots,
+K keys of the call (cached ones first), T tokens of the call, D head width, d residual width.
 """
 
 from __future__ import annotations
@@ -220,12 +220,13 @@ def pooled_write(model: nn.Module, layer: int, mixed: Tensor, weights: Tensor) -
 
     Args:
         mixed: mixed values [B, H, Q, D].
-        weights: one a head, [H].
+        weights: one a head, [H]; or one a head and slot, [H, Q] or [B, H, Q].
 
     Returns:
         [B, Q, d], bias excluded.
     """
-    weighted = (mixed * weights[None, :, None, None]).transpose(1, 2)
+    per_slot = weights[:, None] if weights.ndim == 1 else weights
+    weighted = (mixed * per_slot[..., None]).transpose(1, 2)
     return _project(model, layer, weighted.flatten(2))
 
 
