@@ -1,0 +1,1 @@
+"""Metrics of predictions, generated reasoning and mechanism: one file a family."""

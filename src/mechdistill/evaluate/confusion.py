@@ -1,0 +1,160 @@
+"""Near-Miss Confusion: how close late reasoning comes to what should be ruled out (Eq. 4, App. B).
+
+Confusion = mean over refinement positions q of cos(e(s_q), n(x)), where s_q is the example's
+anchor text followed by the late tokens of the model's own trace up to the one that q predicts.
+The anchor text fixes most of e(s_q), so the level at no late token stands beside it as
+`confusion_0`, and only the change from it is evidence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from transformers import PreTrainedTokenizerFast
+
+from mechdistill.data.tokenizer import decode_trace
+from mechdistill.evaluate.anchors import TextAnchors, cosine, mean_or_nan
+from mechdistill.models.text_encoder import TextEncoder
+from mechdistill.traces.parse import Trace
+
+
+class LateWindow(NamedTuple):
+    """Where late tokens start in z, and the z-index after each prefix's last token."""
+
+    start: int
+    stops: tuple[int, ...]
+
+
+def confusion(
+    traces: Sequence[Trace],
+    anchors: Mapping[str, TextAnchors],
+    tokenizer: PreTrainedTokenizerFast,
+    encoder: TextEncoder,
+    donors: Sequence[Trace] | None = None,
+) -> npt.NDArray[np.float64]:
+    """Confusion [n] at each trace's refinement positions (Eq. 4).
+
+    Args:
+        donors: for each trace, the trace whose refinement positions count where it has none of
+            its own (a patched run that lost its late phase); cut at the trace's end.
+
+    Returns:
+        nan where neither has a refinement position within the trace.
+    """
+    windows = [
+        _own_or_donated(trace, donor) for trace, donor in zip(traces, donors or traces, strict=True)
+    ]
+    texts = [
+        prefixes(trace, window, anchors[trace.example].text, tokenizer)
+        for trace, window in zip(traces, windows, strict=True)
+    ]
+    encoder.encode([text for own in texts for text in own])
+    return np.array(
+        [
+            mean_or_nan(cosine(encoder.encode(own), anchors[trace.example].near))
+            for trace, own in zip(traces, texts, strict=True)
+        ]
+    )
+
+
+def confusion_scores(
+    traces: Sequence[Trace],
+    anchors: Mapping[str, TextAnchors],
+    regions: Mapping[str, frozenset[str]],
+    tokenizer: PreTrainedTokenizerFast,
+    encoder: TextEncoder,
+    seed: int,
+) -> pd.DataFrame:
+    """Confusion of each trace beside what it must be compared with.
+
+    Args:
+        regions: gold region codes by example id; foreign near-misses share none of them.
+        seed: of the order of shuffled continuations.
+
+    Returns:
+        rows (example, metric, value):
+        `confusion`;
+        `confusion_0`, of the anchor text alone;
+        `confusion_change`, the first less the second;
+        `confusion_contrast`, less the mean cosine with the anchor centroid;
+        `confusion_gold_contrast`, less the mean cosine with the centroid of the gold labels;
+        `confusion_shuffled`, with the late tokens in random order, lengths as they are;
+        `confusion_other`, with the near-misses of every other example that shares no region.
+        A trace without refinement positions has nan in all but `confusion_0`.
+    """
+    rng = np.random.default_rng(seed)
+    windows = [refine_window(trace) for trace in traces]
+    texts, shuffled = [], []
+    for trace, window in zip(traces, windows, strict=True):
+        name = anchors[trace.example].text
+        texts.append(prefixes(trace, window, name, tokenizer))
+        shuffled.append(prefixes(_shuffled(trace, window, rng), window, name, tokenizer))
+    encoder.encode(
+        [anchors[trace.example].text for trace in traces]
+        + [text for group in (*texts, *shuffled) for text in group]
+    )
+    rows: list[tuple[str, str, float]] = []
+    for trace, own, other in zip(traces, texts, shuffled, strict=True):
+        anchor = anchors[trace.example]
+        embedded = encoder.encode(own)
+        value = mean_or_nan(cosine(embedded, anchor.near))
+        start = float(cosine(encoder.encode([anchor.text]), anchor.near)[0])
+        foreign = [
+            mean_or_nan(cosine(embedded, candidate.near))
+            for example, candidate in anchors.items()
+            if not regions[example] & regions[trace.example]
+        ]
+        values = {
+            "confusion": value,
+            "confusion_0": start,
+            "confusion_change": value - start,
+            "confusion_contrast": value - mean_or_nan(cosine(embedded, anchor.anchor)),
+            "confusion_gold_contrast": value - mean_or_nan(cosine(embedded, anchor.gold)),
+            "confusion_shuffled": mean_or_nan(cosine(encoder.encode(other), anchor.near)),
+            "confusion_other": mean_or_nan(np.array(foreign)),
+        }
+        rows += [(trace.example, metric, number) for metric, number in values.items()]
+    return pd.DataFrame(rows, columns=["example", "metric", "value"])
+
+
+def refine_window(trace: Trace) -> LateWindow:
+    """The trace's own refinement positions in the reasoning (the answer list is left out)."""
+    queries = [r.query for r in trace.refine if r.query + 1 < trace.reasoning_end]
+    return LateWindow(trace.late_start, tuple(q + 2 for q in queries))
+
+
+def prefixes(
+    trace: Trace, window: LateWindow, anchor_text: str, tokenizer: PreTrainedTokenizerFast
+) -> list[str]:
+    """s_q for each stop of the window: the anchor text and the late tokens before the stop."""
+    return [
+        f"{anchor_text} {decode_trace(tokenizer, trace.tokens[window.start : stop])}"
+        for stop in window.stops
+    ]
+
+
+def _own_or_donated(trace: Trace, donor: Trace) -> LateWindow:
+    own = refine_window(trace)
+    if own.stops:
+        return own
+    given = refine_window(donor)
+    return LateWindow(given.start, tuple(s for s in given.stops if s <= len(trace.tokens)))
+
+
+def _shuffled(trace: Trace, window: LateWindow, rng: np.random.Generator) -> Trace:
+    """The trace with its late reasoning tokens in random order."""
+    from dataclasses import replace
+
+    if not window.stops:
+        return trace
+    late = rng.permutation(trace.tokens[window.start : trace.reasoning_end])
+    mixed = (
+        *trace.tokens[: window.start],
+        *(int(token) for token in late),
+        *trace.tokens[trace.reasoning_end :],
+    )
+    return replace(trace, tokens=mixed)
