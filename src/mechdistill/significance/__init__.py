@@ -1,0 +1,1 @@
+"""Whether two methods differ: paired tests over documents and seeds, and marks."""

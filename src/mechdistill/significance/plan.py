@@ -1,0 +1,41 @@
+"""Which methods are compared with which, and which baseline is the best one."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from mechdistill.significance.compare import Pair
+
+PROPOSED = "mech"
+ABLATIONS = ("p1_only", "p2_only")
+"""The proposed method less one phase: compared with it and with plain distillation."""
+PLAIN = "vanilla"
+TEACHER = "teacher"
+
+
+def pairs(methods: Sequence[str]) -> list[Pair]:
+    """All comparisons among the study's methods.
+
+    Roles: "baseline" (the proposed method against each true baseline), "ablation" (against itself
+    less a phase, and that against plain distillation), "teacher" (every method against it).
+    """
+    found = []
+    if PROPOSED in methods:
+        found += [Pair(PROPOSED, method, "baseline") for method in baselines(methods)]
+        found += [Pair(PROPOSED, method, "ablation") for method in ABLATIONS if method in methods]
+    if PLAIN in methods:
+        found += [Pair(method, PLAIN, "ablation") for method in ABLATIONS if method in methods]
+    return found + [Pair(method, TEACHER, "teacher") for method in methods]
+
+
+def baselines(methods: Sequence[str]) -> list[str]:
+    """Methods that have no part of the proposed one."""
+    return [method for method in methods if method != PROPOSED and method not in ABLATIONS]
+
+
+def best_baseline(validation: Mapping[str, float], methods: Collection[str]) -> str:
+    """The baseline with the highest validation score; of equals the first in the study's order.
+
+    It is chosen on the validation split: choosing on the test split would favour the choice.
+    """
+    return max(methods, key=lambda method: validation[method])
