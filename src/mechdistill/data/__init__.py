@@ -1,0 +1,1 @@
+"""Label spaces, synthetic notes, examples, twins: everything a model reads."""

@@ -1,0 +1,1 @@
+"""Traces that models write: generation, parsing, storage."""
