@@ -29,7 +29,8 @@ def example_matrix(rows: pd.DataFrame, examples: list[str], heads: pd.MultiIndex
 def bootstrap_counts(n: int, resamples: int, seed: int) -> Floats:
     """How often each of n examples was drawn in each resample [resamples, n]."""
     draws = np.random.default_rng(seed).integers(0, n, size=(resamples, n))
-    return np.stack([np.bincount(row, minlength=n) for row in draws]).astype(np.float64)
+    counts = [np.bincount(row, minlength=n) for row in draws]
+    return np.array(counts, dtype=np.float64).reshape(resamples, n)
 
 
 def plain_and_resampled(n: int, resamples: int, seed: int) -> Floats:

@@ -1,0 +1,131 @@
+"""Every score variant of every head of a model, example by example."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+import torch
+from torch import Tensor
+
+from mechdistill.data.examples import Example
+from mechdistill.data.labels import LabelSpace
+from mechdistill.errors import InputError
+from mechdistill.heads.early_scores import EarlyScores
+from mechdistill.heads.places import all_places
+from mechdistill.heads.reading import Reading, read_all
+from mechdistill.heads.refinement_scores import RefinementScores
+from mechdistill.heads.tables import head_rows
+from mechdistill.traces.parse import Trace
+
+_Named = tuple[int, str, str, str]
+"""Phase, score, anchor space, sinks."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What `measure_heads` found.
+
+    Args:
+        values: model, phase, score, anchor, sinks, layer, head, example, value: the mean over the
+            example's positions; no row where no position has a value. Scores are named in
+            `EarlyScores` (phase 1) and `RefinementScores` (phase 2).
+        margins: model, example, query, margin: the model's margin of the clause's pair at each
+            refinement position, in logits.
+    """
+
+    values: pd.DataFrame
+    margins: pd.DataFrame
+
+
+def measure_heads(
+    model: Any,
+    traces: Sequence[Trace],
+    examples: Iterable[Example],
+    space: LabelSpace,
+    tokenizer: Any,
+    *,
+    name: str,
+    minimum_keys: int,
+    batch_size: int,
+) -> Measured:
+    """Measure all heads of a model on traces, which need not be its own.
+
+    Args:
+        model: attached to the tap, in evaluation mode.
+        traces: with tokens of `tokenizer`.
+        examples: at least those that the traces belong to.
+        space: the label space.
+        tokenizer: of the model.
+        name: written into the column `model`.
+        minimum_keys: see `mechdistill.heads.coarse.kurtosis`.
+        batch_size: traces a forward pass.
+    """
+    found: dict[_Named, list[Tensor]] = {}
+    order: list[str] = []
+    margins: list[pd.DataFrame] = []
+    for reading in read_all(model, all_places(traces, examples, space, tokenizer), batch_size):
+        order += [places.example for places in reading.places]
+        margins.append(_margins(reading))
+        for key, values in _scores(reading, minimum_keys):
+            found.setdefault(key, []).append(values)
+    tables = [
+        head_rows(
+            torch.cat(parts),
+            order,
+            model=name,
+            phase=phase,
+            score=score,
+            anchor=anchor,
+            sinks=sinks,
+        )
+        for (phase, score, anchor, sinks), parts in sorted(found.items())
+    ]
+    margin_table = pd.concat(margins).sort_values(["example", "query"], ignore_index=True)
+    margin_table.insert(0, "model", name)
+    return Measured(pd.concat(tables, ignore_index=True), margin_table)
+
+
+def margin_deviation(margins: pd.DataFrame) -> float:
+    """Standard deviation of a model's margin over all refinement positions, in logits.
+
+    Raises:
+        InputError: there are fewer than two positions, or all margins are equal.
+    """
+    deviation = float(margins["margin"].std(ddof=0)) if len(margins) > 1 else 0.0
+    if not deviation > 0:
+        raise InputError(
+            f"the margin has no scale: the ranking traces hold {len(margins)} refinement "
+            "positions, all with the same margin",
+            "raise data.splits.ranking, or train longer if the traces weigh no candidates",
+        )
+    return deviation
+
+
+@torch.no_grad()
+def _scores(reading: Reading, minimum_keys: int) -> Iterator[tuple[_Named, Tensor]]:
+    """Each variant's values [B, L, H]."""
+    for phase, scores in (
+        (1, EarlyScores(reading, minimum_keys)),
+        (2, RefinementScores(reading)),
+    ):
+        by_layer: dict[_Named, list[Tensor]] = {}
+        for layer in reading.layers:
+            for score, anchor, sinks, values in scores.of_layer(layer):
+                by_layer.setdefault((phase, score, anchor, sinks), []).append(values)
+        for key, layers in by_layer.items():
+            yield key, torch.stack(layers, dim=1)
+
+
+def _margins(reading: Reading) -> pd.DataFrame:
+    values = reading.margins()
+    return pd.DataFrame(
+        [
+            (places.example, at.query, float(values[row, slot]))
+            for row, places in enumerate(reading.places)
+            for slot, at in enumerate(places.refine)
+        ],
+        columns=["example", "query", "margin"],
+    )

@@ -1,0 +1,183 @@
+"""One tapped forward pass over a batch of traces, and what the scores need of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from mechdistill.heads.anchors import AnchorSpace, context_anchor, embed_anchor, unembed_anchor
+from mechdistill.heads.places import Places
+from mechdistill.heads.refine import match_on_distance
+from mechdistill.models.batching import Batch, left_pad, pad_right
+from mechdistill.models.families import family_of
+from mechdistill.models.margin import margin_direction
+from mechdistill.models.residuals import reading_residuals
+from mechdistill.models.tap import LayerRecord, Tap, head_writes
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a model did in a batch of traces, at the query positions of interest.
+
+    B traces, E early and R refinement slots (the tap's first E and last R), P mention slots, T
+    keys of the padded axis, d width of the residual stream.
+    """
+
+    model: Any
+    places: Sequence[Places]
+    batch: Batch
+    early: Tensor
+    """[B, E] positions on the padded axis, -1 = unused."""
+    refine: Tensor
+    """[B, R], likewise."""
+    mentions: Tensor
+    """[B, P], likewise."""
+    records: dict[int, LayerRecord]
+    entering: list[Tensor]
+    """Residual stream entering each layer [B, T, d]."""
+    h_final: Tensor
+    """Residual before the final norm at the refinement slots [B, R, d]."""
+
+    @property
+    def layers(self) -> list[int]:
+        """The model's layers."""
+        return sorted(self.records)
+
+    def early_rows(self, layer: int) -> tuple[Tensor, Tensor]:
+        """Attention rows [B, H, E, T] and visible keys [B, 1, E, T]."""
+        record, count = self.records[layer], self.early.shape[1]
+        return record.rows[:, :, :count], record.visible[:, None, :count]
+
+    def refine_rows(self, layer: int) -> Tensor:
+        """Attention rows [B, H, R, T]."""
+        return self.records[layer].rows[:, :, self.early.shape[1] :]
+
+    def refine_queries(self, layer: int) -> Tensor:
+        """Queries [B, H, R, D] after rotary."""
+        return self.records[layer].query[:, :, self.early.shape[1] :]
+
+    def at_mentions(self, layer: int) -> tuple[Tensor, Tensor]:
+        """Keys and values at the mentions [B, H, P, D]."""
+        record = self.records[layer]
+        if record.key is None or record.value is None:
+            raise ValueError("the tap was not asked for keys")
+        return record.key, record.value
+
+    def rows_at_mentions(self, layer: int) -> Tensor:
+        """Attention on the mentions [B, H, R, P]; unused mention slots hold whatever key 0 gets."""
+        rows = self.refine_rows(layer)
+        at = self.mentions.clamp_min(0)[:, None, None].expand(*rows.shape[:3], -1)
+        return rows.gather(3, at)
+
+    def writes(self, layer: int) -> tuple[Tensor, Tensor]:
+        """Delta^h(q) at the early [B, H, E, d] and the refinement slots [B, H, R, d]."""
+        count = self.early.shape[1]
+        writes = head_writes(self.model, layer, self.records[layer].mixed)
+        return writes[:, :, :count], writes[:, :, count:]
+
+    def sinks(self) -> Tensor:
+        """Sink keys, bool [B, 1, 1, T]."""
+        return self.keys([places.sinks for places in self.places])[:, None, None]
+
+    def keys(self, positions: Sequence[Sequence[int]]) -> Tensor:
+        """One set of positions a trace as keys of the padded axis, bool [B, T]."""
+        at = self.batch.positions(positions)
+        return (at[..., None] == torch.arange(self.batch.ids.shape[1])).any(1)
+
+    def cue_keys(self) -> Tensor:
+        """The cue of each refinement slot's clause, bool [B, R, T]."""
+        slots = self.refine.shape[1]
+        padded = [[*p.cues, *[()] * (slots - len(p.cues))] for p in self.places]
+        return torch.stack([self.keys([cues[slot] for cues in padded]) for slot in range(slots)], 1)
+
+    def anchor(self, space: AnchorSpace, layer: int) -> Tensor:
+        """c_anchor(x) in the given residual space [B, d]; only `context` depends on the layer."""
+        family = family_of(self.model)
+        if space == "context":
+            mentions = self.keys([places.anchor_mentions for places in self.places])
+            return context_anchor(self.entering[layer], mentions)
+        if space == "embed":
+            rows = self.model.get_input_embeddings().weight
+            return torch.stack([embed_anchor(rows, places.anchors) for places in self.places])
+        unembedding: Any = family.unembedding(self.model)
+        gain, _ = family.final_norm(self.model)
+        rows = unembedding.weight
+        return torch.stack([unembed_anchor(rows, gain, places.anchors) for places in self.places])
+
+    def shortlist(self, *, matched: bool = False) -> tuple[Tensor, Tensor]:
+        """Which mentions each refinement slot counts as shortlist and near-miss, bool [B, R, P].
+
+        Args:
+            matched: only mentions paired on distance (`match_on_distance`).
+        """
+        sets = torch.zeros(2, *self.refine.shape, self.mentions.shape[1], dtype=torch.bool)
+        for row, places in enumerate(self.places):
+            column = {position: p for p, position in enumerate(places.mentions())}
+            for slot, at in enumerate(places.refine):
+                pair = at.shortlist, at.near_miss
+                for which, members in enumerate(match_on_distance(*pair) if matched else pair):
+                    sets[which, row, slot, [column[position] for position in members]] = True
+        return sets[0], sets[1]
+
+    def pair_ids(self) -> tuple[Tensor, Tensor]:
+        """Target and foil of each refinement slot's own clause [B, R, 1], -1 in unused slots."""
+        targets = pad_right([[at.target for at in places.refine] for places in self.places], -1)
+        foils = pad_right([[at.foil for at in places.refine] for places in self.places], -1)
+        return targets[..., None], foils[..., None]
+
+    def label_ids(self) -> tuple[Tensor, Tensor]:
+        """All gold labels and all near-misses of the example, for every slot [B, R, k]."""
+        slots = self.refine.shape[1]
+        gold = pad_right([places.gold for places in self.places], -1)
+        near = pad_right([places.near for places in self.places], -1)
+        return gold[:, None].expand(-1, slots, -1), near[:, None].expand(-1, slots, -1)
+
+    @torch.no_grad()
+    def margins(self) -> Tensor:
+        """Margin of the clause's pair at each refinement slot [B, R], in logits."""
+        gain, epsilon = family_of(self.model).final_norm(self.model)
+        scale = (self.h_final.square().mean(-1, keepdim=True) + epsilon).sqrt()
+        direction = margin_direction(self.model, *self.pair_ids())
+        return (self.h_final / scale * gain * direction).sum(-1)
+
+
+def read(model: Any, places: Sequence[Places]) -> Reading:
+    """Read a batch of traces in one forward pass, every layer, without gradients."""
+    batch = left_pad([p.tokens for p in places], model.config.pad_token_id)
+    early = batch.positions([p.early for p in places])
+    refine = batch.positions([[at.query for at in p.refine] for p in places])
+    mentions = batch.positions([p.mentions() for p in places])
+    tap = Tap(torch.cat([early, refine], dim=1), keys=mentions)
+    with torch.no_grad(), reading_residuals(model) as stream:
+        model.base_model(batch.ids, attention_mask=batch.mask, tap=tap)
+    at = refine.clamp_min(0)[..., None].expand(-1, -1, stream.final.shape[-1])
+    h_final = stream.final.gather(1, at)
+    return Reading(
+        model, places, batch, early, refine, mentions, tap.record, stream.entering, h_final
+    )
+
+
+def read_all(model: Any, places: Sequence[Places], batch_size: int) -> Iterator[Reading]:
+    """Read traces in batches of like length, so that little is padded."""
+    order = sorted(range(len(places)), key=lambda index: (len(places[index].tokens), index))
+    for start in range(0, len(order), batch_size):
+        yield read(model, [places[index] for index in order[start : start + batch_size]])
+
+
+def slot_mean(values: Tensor, used: Tensor) -> Tensor:
+    """Mean over the used slots that have a value.
+
+    Args:
+        values: [B, H, Q]; NaN where a slot has none.
+        used: bool [B, Q].
+
+    Returns:
+        [B, H]; NaN where no used slot has a value.
+    """
+    has = used[:, None] & ~values.isnan()
+    total = torch.where(has, values, 0.0).sum(-1)
+    return (total / has.sum(-1)).masked_fill(~has.any(-1), torch.nan)

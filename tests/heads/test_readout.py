@@ -1,0 +1,86 @@
+"""Pooled mechanism metrics against the heads' own measurements and slow pooling."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.stats
+import torch
+
+from mechdistill.heads.find import find_pools
+from mechdistill.heads.measure import measure_heads
+from mechdistill.heads.places import all_places
+from mechdistill.heads.pools import Pool, Pools
+from mechdistill.heads.readout import read_mechanisms
+from mechdistill.heads.reading import read
+
+KEYS = {"minimum_keys": 8, "batch_size": 4}
+
+
+def pool(phase, *members):
+    layers, heads, weights = zip(*members)
+    return Pool(phase, torch.tensor(layers), torch.tensor(heads), torch.tensor(weights))
+
+
+@pytest.fixture(scope="module")
+def known(examples, space, tokenizer):
+    return examples, space, tokenizer
+
+
+def metrics_of(model, traces, known, pools):
+    frame = read_mechanisms(model, traces, *known, pools, **KEYS)
+    return frame.pivot(index="example", columns="metric", values="value")
+
+
+def test_pool_of_one_head_reads_what_the_head_measures(model, traces, known):
+    pools = Pools("teacher", pool(1, (1, 2, 1.0)), pool(2, (2, 3, 1.0)), margin_std=4.0)
+    found = metrics_of(model, traces, known, pools)
+    values = measure_heads(model, traces, *known, name="teacher", **KEYS).values
+
+    def of_head(phase, layer, head, score, anchor="", sinks=""):
+        named = values[["phase", "layer", "head", "score", "anchor", "sinks"]]
+        rows = values[(named == [phase, layer, head, score, anchor, sinks]).all(axis=1)]
+        return rows.set_index("example")["value"].reindex(found.index).to_numpy()
+
+    for metric, expected in {
+        "sharp": of_head(1, 1, 2, "kurtosis_log", sinks="out"),
+        "sharp_of_heads": of_head(1, 1, 2, "kurtosis_log", sinks="out"),
+        "align": of_head(1, 1, 2, "cosine", "unembed"),
+        "loop": of_head(2, 2, 3, "loop"),
+        "help": of_head(2, 2, 3, "help_cosine"),
+        "help_scaled": of_head(2, 2, 3, "help") / 4.0,
+    }.items():
+        np.testing.assert_allclose(found[metric], expected, rtol=1e-4, atol=1e-5)
+
+
+def test_pooled_sharpness_and_alignment_pool_before_they_measure(model, traces, known):
+    members = (0, 1, 0.3), (2, 0, 0.7)
+    pools = Pools("teacher", pool(1, *members), pool(2, (0, 0, 1.0)), margin_std=1.0)
+    found = metrics_of(model, traces[:1], known, pools).iloc[0]
+    reading = read(model, all_places(traces[:1], *known))
+    anchor = reading.anchor("unembed", 0)[0].detach()
+    sharp, align = [], []
+    for slot in range(len(traces[0].early)):
+        row = sum(w * reading.early_rows(layer)[0][0, h, slot] for layer, h, w in members)
+        kept = row[1 : traces[0].early[slot] + 1]
+        sharp.append(np.log10(1 + max(scipy.stats.kurtosis((kept / kept.sum()).numpy()), 0)))
+        write = sum(w * reading.writes(layer)[0][0, h, slot] for layer, h, w in members).detach()
+        align.append(float(write @ anchor / write.norm() / anchor.norm()))
+    assert found["sharp"] == pytest.approx(np.mean(sharp), rel=1e-3)
+    assert found["align"] == pytest.approx(np.mean(align), rel=1e-3)
+
+
+def test_empty_pool_has_no_metrics(model, traces, known):
+    nobody = Pool(1, torch.tensor([]).long(), torch.tensor([]).long(), torch.tensor([]))
+    pools = Pools("teacher", nobody, pool(2, (0, 0, 1.0)), margin_std=1.0)
+    frame = read_mechanisms(model, traces, *known, pools, **KEYS)
+    assert set(frame["metric"]) == {"loop", "help", "help_scaled"}
+
+
+def test_found_pools_hold_heads_with_positive_factors(model, traces, known):
+    pools = find_pools(model, traces, *known, name="student", size=3, temperature=1.0, **KEYS)
+    assert pools.model == "student"
+    assert pools.margin_std > 0
+    found = metrics_of(model, traces, known, pools)
+    assert len(pools.phase1) > 0
+    assert found["sharp_of_heads"].mean() > 0
