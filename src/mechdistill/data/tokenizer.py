@@ -25,7 +25,7 @@ from mechdistill.errors import InputError
 
 PAD, BOS, EOS, UNKNOWN = "<pad>", "<bos>", "<eos>", "<unk>"
 _WORDS = (
-    *(".", ",", ";", "or", "since", "past", "no", "means", "is", "a", "kind", "of"),
+    *(".", ",", ";", "or", "since", "past", "no", "is a kind of"),
     *("History:", "Course:", "Absent:", "General:", "Candidates:", "Reasoning:", "Glossary:"),
     *(OVERVIEW, REVIEW, ANSWER, VERDICT, REJECTED, *OPTIONS),
 )
