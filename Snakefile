@@ -71,9 +71,8 @@ pathvars:
 
 
 wildcard_constraints:
-    method="[a-z][a-z0-9_]*",
+    method="|".join(STUDY.distil.methods),
     seed="[0-9]+",
-    model="teacher|[a-z][a-z0-9_]*-seed[0-9]+",
 
 
 include: "workflow/rules/data.smk"

@@ -39,6 +39,11 @@ def test_log_gets_a_line_every_five_seconds_and_the_total() -> None:
     ]
 
 
+def test_end_is_told_once() -> None:
+    assert run(3, 5.0, io.StringIO())[-1] == "step 3/3 (100%), 5.0 s each, 15 s"
+    assert len(run(3, 5.0, io.StringIO())) == 3
+
+
 def test_short_loop_says_nothing_in_a_log() -> None:
     assert run(10, 0.01, io.StringIO()) == []
 

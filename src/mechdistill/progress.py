@@ -38,18 +38,18 @@ def track(
     live = out.isatty()
     pause = LIVE_EVERY if live else LOG_EVERY
     start = shown = clock()
-    count = done
+    count = told = done
     for item in iterable:
         yield item
         count += 1
         now = clock()
         if now - shown >= pause:
-            shown = now
+            shown, told = now, count
             _show(out, live, line(what, count, total, count - done, now - start))
-    if live or shown != start:  # a loop too short for a line says nothing in a log
+    if live or (shown != start and told != count):  # a short loop says nothing in a log
         _show(out, live, line(what, count, total, count - done, clock() - start))
-        if live:
-            out.write("\n")
+    if live:
+        out.write("\n")
 
 
 def line(what: str, count: int, total: int | None, counted: int, seconds: float) -> str:

@@ -8,6 +8,7 @@ message that matters. Started again after any kind of stop, it goes on from ther
 from __future__ import annotations
 
 import argparse
+import ctypes
 import os
 import re
 import signal
@@ -29,6 +30,9 @@ from mechdistill.progress import duration
 from mechdistill.study import load_study
 
 INTERRUPTED = 130
+PR_SET_PDEATHSIG = 1  # linux/prctl.h
+PATIENCE = 20.0
+"""Seconds that stopped jobs and Snakemake have to put their things away."""
 _STATS_ROW = re.compile(r"^(\w+) +(\d+)$")
 _PROGRESS = re.compile(r"\| .* \d+/\d+ \(\d+%\)")
 
@@ -66,6 +70,8 @@ def run(root: Path, study: str, cores: int) -> int:
             stderr=subprocess.PIPE,
             text=True,
             errors="replace",
+            process_group=0,  # so that one signal reaches Snakemake and all its jobs
+            preexec_fn=_end_with_driver,
         )
         status = _follow(process, teller, kept)
     if status == 0:
@@ -223,14 +229,24 @@ def stage_times(root: Path, study: str) -> str:
     return f"Time of all jobs: {stages}. At most {memory / 2**20:.0f} MiB in one job."
 
 
+def _end_with_driver() -> None:
+    """In the child: be killed when the driver dies, or Snakemake would hang on its broken pipes."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
 def _follow(process: subprocess.Popen[str], teller: Teller, kept: TextIO) -> int:
     """Tell the lines as they come; the exit status, 130 when stopped from outside."""
     stopped = threading.Event()
 
     def stop(*_: object) -> None:
-        if not stopped.is_set():
-            stopped.set()
-            process.send_signal(signal.SIGINT)
+        if stopped.is_set():
+            return
+        stopped.set()
+        os.killpg(process.pid, signal.SIGINT)
+        killing = threading.Timer(PATIENCE, os.killpg, (process.pid, signal.SIGKILL))
+        killing.daemon = True
+        killing.start()
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, stop)

@@ -5,14 +5,14 @@ rule make_label_space:
     output:
         label_space="<results>/data/label_space.json",
         tokenizer="<results>/data/tokenizer.json",
-    params:
-        p=parameters("seed", "data.world"),
-        code=code("make_label_space"),
     log:
         "<logs>/make_label_space.log",
     resources:
         mem_mb=1000,
         runtime=10,
+    params:
+        p=parameters("seed", "data.world"),
+        code=code("make_label_space"),
     shell:
         RUN + " -- workflow/scripts/make_label_space.py"
         " --label-space {output.label_space} --tokenizer {output.tokenizer}"
@@ -24,14 +24,14 @@ rule make_examples:
         tokenizer="<results>/data/tokenizer.json",
     output:
         examples="<results>/data/examples.parquet",
-    params:
-        p=parameters("seed", "data.world", "data.splits"),
-        code=code("make_examples"),
     log:
         "<logs>/make_examples.log",
     resources:
         mem_mb=1000,
         runtime=10,
+    params:
+        p=parameters("seed", "data.world", "data.splits"),
+        code=code("make_examples"),
     shell:
         RUN + " -- workflow/scripts/make_examples.py --label-space {input.label_space}"
         " --tokenizer {input.tokenizer} --examples {output.examples}"
@@ -44,14 +44,14 @@ rule make_twins:
         examples="<results>/data/examples.parquet",
     output:
         twins="<results>/data/twins.parquet",
-    params:
-        p=parameters("seed"),
-        code=code("make_twins"),
     log:
         "<logs>/make_twins.log",
     resources:
         mem_mb=1000,
         runtime=10,
+    params:
+        p=parameters("seed"),
+        code=code("make_twins"),
     shell:
         RUN + " -- workflow/scripts/make_twins.py --label-space {input.label_space}"
         " --tokenizer {input.tokenizer} --examples {input.examples} --twins {output.twins}"
@@ -65,15 +65,16 @@ rule write_data_card:
         twins="<results>/data/twins.parquet",
     output:
         card="<results>/data/data_card.md",
-    params:
-        p=parameters("seed", "data.world", "data.splits"),
-        code=code("write_data_card"),
     log:
         "<logs>/write_data_card.log",
     resources:
         mem_mb=1000,
         runtime=10,
+    params:
+        p=parameters("seed", "data.world", "data.splits"),
+        code=code("write_data_card"),
     shell:
-        RUN + " -- workflow/scripts/write_data_card.py --label-space {input.label_space}"
+        RUN
+        + " -- workflow/scripts/write_data_card.py --label-space {input.label_space}"
         " --tokenizer {input.tokenizer} --examples {input.examples} --twins {input.twins}"
         " --card {output.card}"

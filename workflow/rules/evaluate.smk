@@ -1,0 +1,163 @@
+# What the teacher and every student write on the test notes, and how good it is.
+
+MODELS = [
+    "teacher",
+    *expand(
+        "{method}-seed{seed}", method=STUDY.distil.methods, seed=STUDY.distil.seeds
+    ),
+]
+
+
+wildcard_constraints:
+    model="|".join(MODELS),
+
+
+def method_of(wildcards):
+    """`mech` of `mech-seed0`; the teacher is a method of its own."""
+    return wildcards.model.partition("-seed")[0]
+
+
+def seed_of(wildcards):
+    """`0` of `mech-seed0`."""
+    return wildcards.model.partition("-seed")[2] or STUDY.teacher.seed
+
+
+def weights(wildcards):
+    """Weights of a model."""
+    if wildcards.model == "teacher":
+        return "<results>/teacher/model.safetensors"
+    return f"<results>/distil/{method_of(wildcards)}/seed{seed_of(wildcards)}/model.safetensors"
+
+
+def configuration(wildcards):
+    """Configuration of a model."""
+    if wildcards.model == "teacher":
+        return "<results>/teacher/config.json"
+    return (
+        f"<results>/distil/{method_of(wildcards)}/seed{seed_of(wildcards)}/config.json"
+    )
+
+
+def own_pools(wildcards):
+    """The teacher's pools, or those of the base student that a student started from."""
+    if wildcards.model == "teacher":
+        return "<results>/heads/pools.json"
+    return f"<results>/distil/base/seed{seed_of(wildcards)}/pools.json"
+
+
+rule decode_model:
+    input:
+        model=weights,
+        config=configuration,
+        tokenizer="<results>/data/tokenizer.json",
+        label_space="<results>/data/label_space.json",
+        examples="<results>/data/examples.parquet",
+    output:
+        traces="<results>/evaluate/{model}/traces.parquet",
+        predictions="<results>/evaluate/{model}/predictions.parquet",
+        validation_predictions="<results>/evaluate/{model}/validation_predictions.parquet",
+    log:
+        "<logs>/decode_model-{model}.log",
+    resources:
+        mem_mb=4000,
+        runtime=120,
+    params:
+        p=parameters(
+            "traces.early_tokens",
+            "traces.max_new_tokens",
+            "traces.batch_size",
+        ),
+        code=code("decode_model"),
+        method=method_of,
+        seed=seed_of,
+    shell:
+        RUN + " -- workflow/scripts/decode_model.py"
+        " --name {wildcards.model} --method {params.method} --seed {params.seed}"
+        " --model {input.model} --config {input.config} --tokenizer {input.tokenizer}"
+        " --label-space {input.label_space} --examples {input.examples}"
+        " --traces {output.traces} --predictions {output.predictions}"
+        " --validation-predictions {output.validation_predictions}"
+
+
+rule score_model:
+    input:
+        model=weights,
+        config=configuration,
+        pools=own_pools,
+        tokenizer="<results>/data/tokenizer.json",
+        label_space="<results>/data/label_space.json",
+        examples="<results>/data/examples.parquet",
+        traces="<results>/evaluate/{model}/traces.parquet",
+        predictions="<results>/evaluate/{model}/predictions.parquet",
+        teacher_traces="<results>/teacher/traces.parquet",
+    output:
+        scores="<results>/evaluate/{model}/scores.parquet",
+        curves="<results>/evaluate/{model}/curves.parquet",
+    log:
+        "<logs>/score_model-{model}.log",
+    resources:
+        mem_mb=4000,
+        runtime=120,
+    params:
+        p=parameters(
+            "text_encoder.name",
+            "text_encoder.sha256",
+            "text_encoder.batch_size",
+            "evaluate.curve_examples",
+            "evaluate.curve_bins",
+            "evaluate.precision_at",
+            "evaluate.shuffles_seed",
+            "heads.pool_size",
+            "heads.pool_temperature",
+            "heads.minimum_keys",
+            "heads.batch_size",
+        ),
+        code=code("score_model"),
+    shell:
+        RUN + " -- workflow/scripts/score_model.py"
+        " --model {input.model} --config {input.config} --pools {input.pools}"
+        " --tokenizer {input.tokenizer} --label-space {input.label_space}"
+        " --examples {input.examples} --traces {input.traces}"
+        " --predictions {input.predictions} --teacher-traces {input.teacher_traces}"
+        " --scores {output.scores} --curves {output.curves}"
+
+
+rule collect_scores:
+    input:
+        scores=expand("<results>/evaluate/{model}/scores.parquet", model=MODELS),
+        curves=expand("<results>/evaluate/{model}/curves.parquet", model=MODELS),
+        predictions=expand(
+            "<results>/evaluate/{model}/predictions.parquet", model=MODELS
+        ),
+        validation_predictions=expand(
+            "<results>/evaluate/{model}/validation_predictions.parquet", model=MODELS
+        ),
+        label_space="<results>/data/label_space.json",
+        examples="<results>/data/examples.parquet",
+    output:
+        scores="<results>/evaluate/scores.parquet",
+        curves="<results>/evaluate/curves.parquet",
+        predictions="<results>/evaluate/predictions.parquet",
+        validation_predictions="<results>/evaluate/validation_predictions.parquet",
+        corpus="<results>/evaluate/corpus.parquet",
+        definitions="<results>/evaluate/definitions.json",
+    log:
+        "<logs>/collect_scores.log",
+    resources:
+        mem_mb=4000,
+        runtime=30,
+    params:
+        p=parameters(
+            "evaluate.precision_at", "text_encoder.name", "text_encoder.sha256"
+        ),
+        code=code("collect_scores"),
+    shell:
+        RUN + " -- workflow/scripts/collect_scores.py"
+        " --scores {input.scores} --curves {input.curves}"
+        " --predictions {input.predictions}"
+        " --validation-predictions {input.validation_predictions}"
+        " --label-space {input.label_space} --examples {input.examples}"
+        " --all-scores {output.scores} --all-curves {output.curves}"
+        " --all-predictions {output.predictions}"
+        " --all-validation-predictions {output.validation_predictions}"
+        " --corpus {output.corpus} --definitions {output.definitions}"

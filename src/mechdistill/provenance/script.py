@@ -11,6 +11,7 @@ import json
 import os
 import resource
 import runpy
+import signal
 import sys
 import threading
 import time
@@ -30,6 +31,8 @@ INTERRUPTED = 130
 def main(arguments: list[str]) -> int:
     """Run the script; exit status 0, 1 after an error, 130 after Ctrl-C."""
     report, script, *rest = arguments
+    # a shell's background job ignores Ctrl-C, and its children inherit that
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     _end_with_parent()
     sys.argv = [script, *rest]
     sys.path[0] = str(Path(script).resolve().parent)
