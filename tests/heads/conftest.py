@@ -7,10 +7,10 @@ from transformers import PreTrainedTokenizerFast
 
 from mechdistill.data.examples import draw_cases, example_of
 from mechdistill.data.labels import Label, LabelSpace, Region
-from mechdistill.data.tokenizer import build_tokenizer, encode_prompt, encode_trace
+from mechdistill.data.tokenizer import build_tokenizer, encode_trace
 from mechdistill.data.world import WorldSettings
 from mechdistill.models.loading import build_model
-from mechdistill.traces.parse import Event, Mention, RefinePosition, Trace
+from mechdistill.traces.parse import parse_trace
 
 CUES = ("acute", "chronic", "left")
 
@@ -42,56 +42,13 @@ def examples(space):
     return [example_of(case, name, split) for name, split, case in cases]
 
 
-def templated_trace(example, space, tokenizer):
-    """A trace of the reference, its positions read off the template and not from a parser."""
-    prompt = encode_prompt(tokenizer, example.prompt)
-    tokens = [*prompt, *encode_trace(tokenizer, example.reference)]
-    words = [tokenizer.decode([token]) for token in tokens]
-    start, end = len(prompt), words.index("Answer:")
-    review = words.index("Review:")
-    texts = {space.label(code).text: code for code in example.candidates}
-    mentions, events, refine = [], [], []
-    for p in range(start, review):
-        if words[p].startswith("#"):
-            events.append(Event("region", "reasoning", p, tokens[p + 1], (), "", (), -1))
-    for p in range(review, end):
-        clause = sum(w.startswith("#") for w in words[review : p + 1]) - 1
-        if words[p] in texts:
-            code = texts[words[p]]
-            verdict = "kept" if code in example.gold else "rejected"
-            mentions.append(Mention("label", code, p, p + 1, "late", clause, verdict))
-        if words[p - 1] == "=>" or words[p - 2] == "=>":  # before the option, before its label
-            kept, rejected = (
-                tuple(m.start for m in mentions if m.verdict == v and m.start < p - 1)
-                for v in ("kept", "rejected")
-            )
-            pair = sorted((example.gold[clause], example.near[clause]))
-            names = ["(a)", "(b)"] if words[p - 1] == "=>" else [space.label(c).text for c in pair]
-            ids = dict(zip(pair, tokenizer.convert_tokens_to_ids(names)))
-            gold, near = ids[example.gold[clause]], ids[example.near[clause]]
-            refine.append(RefinePosition(p - 1, gold, near, clause, kept, rejected))
-    early = tuple(range(start - 1, review - 1))
-    return Trace(
-        example.example,
-        example.split,
-        tuple(tokens),
-        start,
-        example.reference,
-        "ok",
-        example.gold,
-        early,
-        review + 1,
-        end,
-        tuple(mentions),
-        tuple(events),
-        tuple(refine),
-    )
-
-
 @pytest.fixture(scope="session")
 def traces(examples, space, tokenizer):
     """The templated reasoning as if a model had written it."""
-    return [templated_trace(example, space, tokenizer) for example in examples]
+    return [
+        parse_trace(e, encode_trace(tokenizer, e.reference), tokenizer, space, early_tokens=12)
+        for e in examples
+    ]
 
 
 @pytest.fixture(scope="session")

@@ -147,10 +147,15 @@ class SlowOracle:
         """(score, "", "") -> mean over refinement positions; `matched` pairs the mentions."""
         lists = {}
 
-        def add(name, value):
-            lists.setdefault((name, "", ""), []).append(value)
-
+        seen = set()
         for index, at in enumerate(self.places.refine):
+            suffixes = ("",) if at.clause in seen else ("", "_at_verdict")
+            seen.add(at.clause)
+
+            def add(name, value, suffixes=suffixes):
+                for suffix in suffixes:
+                    lists.setdefault((name + suffix, "", ""), []).append(value)
+
             row = self.row(layer, head, at.query)
             direct, _ = self.direct_gradient(at.query, [at.target], [at.foil])
             labels, _ = self.direct_gradient(at.query, self.places.gold, self.places.near)

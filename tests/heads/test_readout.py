@@ -11,8 +11,8 @@ from mechdistill.heads.find import find_pools
 from mechdistill.heads.measure import measure_heads
 from mechdistill.heads.places import all_places
 from mechdistill.heads.pools import Pool, Pools
-from mechdistill.heads.readout import read_mechanisms
 from mechdistill.heads.reading import read
+from mechdistill.heads.readout import read_mechanisms
 
 KEYS = {"minimum_keys": 8, "batch_size": 4}
 

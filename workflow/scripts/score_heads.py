@@ -9,7 +9,6 @@ Parameters: heads.bootstrap, heads.seed, heads.minimum_keys, heads.batch_size.
 import argparse
 
 import torch
-from mechdistill.traces.store import read_traces
 
 from mechdistill.artifacts import write_table
 from mechdistill.data.examples import read_examples
@@ -19,6 +18,7 @@ from mechdistill.heads.measure import measure_heads
 from mechdistill.heads.ranking import score_heads
 from mechdistill.models.loading import load_model
 from mechdistill.parameters import Parameters
+from mechdistill.traces.store import read_traces
 
 
 def main() -> None:

@@ -9,7 +9,6 @@ Parameters: heads.batch_size, heads.attention_examples, report.worked_example.
 import argparse
 
 import torch
-from mechdistill.traces.store import read_traces
 
 from mechdistill.artifacts import write_table
 from mechdistill.data.examples import read_examples
@@ -19,6 +18,7 @@ from mechdistill.heads.attention_rows import attention_rows
 from mechdistill.heads.dynamics import head_dynamics
 from mechdistill.models.loading import load_model
 from mechdistill.parameters import Parameters
+from mechdistill.traces.store import read_traces
 
 
 def main() -> None:

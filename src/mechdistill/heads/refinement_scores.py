@@ -31,12 +31,14 @@ class RefinementScores:
     `loop...` and `help...` are the factors alone, `help_cosine` as Figure 7 shows it;
     `attended_share` is the share of positions with an attended mention. Baselines that look at
     attention alone: `attention_cue`, mass on the clause's cue, and `attention_loop`, mass on
-    shortlist minus mass on near-miss mentions.
+    shortlist minus mass on near-miss mentions. Names ending in `_at_verdict` look at the first
+    refinement position of each clause only, where its decision falls.
     """
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
-        self._used = reading.refine >= 0
+        used = reading.refine >= 0
+        self._where = {"": used, "_at_verdict": used & _first_of_clause(reading)}
         self._sets = reading.shortlist()
         self._matched = reading.shortlist(matched=True)
         self._cue = reading.cue_keys()
@@ -59,7 +61,8 @@ class RefinementScores:
         for variant in ("total", "all_labels", "attended"):
             values[f"refine_{variant}"] = refine_score(loop, values[f"help_{variant}"])
         for score, by_slot in values.items():
-            yield score, "", "", slot_mean(by_slot, self._used)
+            for suffix, slots in self._where.items():
+                yield score + suffix, "", "", slot_mean(by_slot, slots)
 
     def _loops(self, layer: int) -> dict[str, Tensor]:
         model, reading = self._reading.model, self._reading
@@ -93,3 +96,12 @@ class RefinementScores:
             "attention_cue": attention_mass(self._reading.refine_rows(layer), self._cue),
             "attention_loop": kept - rejected,
         }
+
+
+def _first_of_clause(reading: Reading) -> Tensor:
+    """bool [B, R]."""
+    first = torch.zeros_like(reading.refine, dtype=torch.bool)
+    for row, places in enumerate(reading.places):
+        clauses = [at.clause for at in places.refine]
+        first[row, [clauses.index(clause) for clause in set(clauses)]] = True
+    return first

@@ -54,7 +54,11 @@ def weighted_means(values: Floats, counts: Floats) -> Floats:
 def interval(samples: Floats) -> tuple[Floats, Floats]:
     """95 % percentile interval over the first axis, NaN left out; NaN where nothing is left."""
     low, high = np.full((2, *samples.shape[1:]), np.nan)
-    some = np.isfinite(samples).any(0)
+    present = np.isfinite(samples)
+    whole, some = present.all(0) & (len(samples) > 0), present.any(0)
+    if whole.any():  # much faster than nanpercentile
+        low[whole], high[whole] = np.percentile(samples[:, whole], [2.5, 97.5], axis=0)
+    some &= ~whole
     if some.any():
         low[some], high[some] = np.nanpercentile(samples[:, some], [2.5, 97.5], axis=0)
     return low, high
