@@ -1,4 +1,4 @@
-"""Which split a combination of gold codes belongs to: each combination occurs in one split only."""
+"""Which split a combination of gold codes belongs to: each combination is in one split."""
 
 import hashlib
 from collections.abc import Iterable

@@ -2,14 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
 
 import numpy as np
 
 from mechdistill.data.labels import LabelSpace
 from mechdistill.data.notes import SENTENCES, Piece, Problem, findings_of, note_pieces
-from mechdistill.data.prompts import candidate_pieces, pair_of, reference_words
+from mechdistill.data.prompts import candidate_pieces, reference_words
 from mechdistill.data.splits import split_of
+
+Pair = tuple[str, str]
 
 UNSEEN_SPLIT = "test"  # the only split with never_gold codes as gold
 
@@ -29,7 +30,7 @@ class Case:
     """One note with its candidates and its templated reasoning, as pieces of one token each."""
 
     problems: tuple[Problem, ...]
-    pairs: tuple[tuple[str, str], ...]  # candidate groups in list order
+    pairs: tuple[Pair, ...]  # candidate groups in list order
     pieces: tuple[Piece, ...]  # the prompt, without <bos>
     reference: tuple[str, ...]
 
@@ -43,27 +44,24 @@ def draw_case(
 ) -> Case:
     """Draw a case whose combination of gold codes belongs to `split`.
 
-    The candidate list is drawn alike for true and other regions: a region and two of its codes.
-    History and absent findings name regions that are not true, some in the list, some not.
+    Groups of a region and two of its codes are drawn first; then some groups are made true and, in
+    each, one of the two codes: so the candidate list tells neither region nor code. History and
+    absent findings name regions that are not true, some in the list, some not.
     """
-    gold = _draw_gold(space, settings, split, rng)
+    count = int(rng.integers(settings.problems_min, settings.problems_max + 1))
+    pairs, gold = _draw_groups(space, settings, split, count, rng)
     problems, sentences = [], []
-    for code in gold:
+    for code, pair in zip(gold, pairs, strict=False):
         sentence = SENTENCES[int(rng.integers(len(SENTENCES)))]
-        problems.append(_draw_problem(space, code, findings_of(sentence), rng))
+        near = pair[1 - pair.index(code)]
+        problems.append(_draw_problem(space, code, near, findings_of(sentence), rng))
         sentences.append(sentence)
-    true = {problem.region for problem in problems}
-    others = [region.code for region in space.regions if region.code not in true]
-    rng.shuffle(others)
-    decoys = others[: settings.groups_in_context - len(problems)]
-    pairs = [pair_of(problem) for problem in problems]
-    for region in decoys:
-        first, second = sorted(rng.choice(len(space.members(region)), 2, replace=False))
-        pairs.append((space.members(region)[first], space.members(region)[second]))
-    rng.shuffle(pairs)
-    history, negated = _draw_distractors(space, decoys, others[len(decoys) :], rng)
+    listed = [space.region_of(pair[0]).code for pair in pairs]
+    outside = [region.code for region in space.regions if region.code not in listed]
+    rng.shuffle(outside)
+    history, negated = _draw_distractors(space, listed[count:], outside, rng)
+    shown = [pairs[index] for index in rng.permutation(len(pairs))]
     pieces = note_pieces(problems, sentences, history, negated, rng)
-    shown = [(str(a), str(b)) for a, b in pairs]
     return Case(
         problems=tuple(problems),
         pairs=tuple(shown),
@@ -72,24 +70,39 @@ def draw_case(
     )
 
 
-def _draw_gold(
-    space: LabelSpace, settings: WorldSettings, split: str, rng: np.random.Generator
-) -> list[str]:
-    """Codes of distinct regions whose combination belongs to `split`."""
+def _draw_groups(
+    space: LabelSpace, settings: WorldSettings, split: str, count: int, rng: np.random.Generator
+) -> tuple[list[Pair], list[str]]:
+    """Pairs of the groups in context, the true ones first, and the gold codes of the true ones.
+
+    A single code is no combination: notes of one problem are split by note alone. (Were they split
+    by code, a code that is never gold alone in training would give its sibling away.)
+    """
     while True:
-        count = int(rng.integers(settings.problems_min, settings.problems_max + 1))
-        regions = rng.choice(len(space.regions), count, replace=False)
-        members = [space.members(space.regions[index].code) for index in regions]
-        gold = [codes[int(rng.integers(len(codes)))] for codes in members]
-        if split != UNSEEN_SPLIT and not set(gold).isdisjoint(space.never_gold):
-            continue
-        if split_of(gold, settings.seed) == split:
-            return gold
+        regions = rng.permutation(len(space.regions))[: settings.groups_in_context]
+        pairs = [_draw_pair(space.members(space.regions[index].code), rng) for index in regions]
+        gold = [_draw_gold(space, pair, split, rng) for pair in pairs[:count]]
+        if count == 1 or split_of(gold, settings.seed) == split:
+            return pairs, gold
 
 
-def _draw_problem(space: LabelSpace, gold: str, findings: int, rng: np.random.Generator) -> Problem:
-    siblings = space.siblings(gold)
-    near = siblings[int(rng.integers(len(siblings)))]
+def _draw_pair(codes: Sequence[str], rng: np.random.Generator) -> Pair:
+    """Two codes of a region, in code order."""
+    first, second = sorted(rng.permutation(len(codes))[:2].tolist())
+    return codes[first], codes[second]
+
+
+def _draw_gold(space: LabelSpace, pair: Pair, split: str, rng: np.random.Generator) -> str:
+    """One of the pair; outside the split of unseen codes never one that must not be gold."""
+    first = int(rng.integers(2))
+    if split != UNSEEN_SPLIT and pair[first] in space.never_gold:
+        return pair[1 - first]
+    return pair[first]
+
+
+def _draw_problem(
+    space: LabelSpace, gold: str, near: str, findings: int, rng: np.random.Generator
+) -> Problem:
     region = space.region_of(gold)
     order = rng.permutation(len(region.evidence))
     return Problem(
@@ -98,7 +111,7 @@ def _draw_problem(space: LabelSpace, gold: str, findings: int, rng: np.random.Ge
         near=near,
         cue=space.label(gold).cue,
         near_cue=space.label(near).cue,
-        evidence=tuple(region.evidence[index] for index in islice(order, findings)),
+        evidence=tuple(region.evidence[index] for index in order[:findings]),
     )
 
 

@@ -213,7 +213,7 @@ def _clauses(z: Sequence[int], start: int, end: int, alphabet: _Alphabet) -> lis
         opened = (p for p in numbers if p + 2 < end and z[p + 2] in alphabet.options)
         first = next(opened, end)
         starts = [p for p in numbers if p >= first]
-    ends = [*starts[1:], end]
+    ends = [*starts[1:], end][: len(starts)]
     return [
         _clause(z, index, begin, finish, alphabet)
         for index, (begin, finish) in enumerate(zip(starts, ends, strict=True))
