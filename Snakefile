@@ -10,7 +10,6 @@
 # read; `params.code` is the fingerprint of the code it imports. A job runs again when one of them
 # changes, or one of its inputs, and not otherwise.
 
-import os
 import sys
 from pathlib import Path
 
@@ -22,15 +21,14 @@ min_version("9.18")
 ROOT = Path(workflow.basedir)
 sys.path.insert(0, str(ROOT / "src"))
 
-from mechdistill.distil.methods import declared_parameters
 from mechdistill.errors import InputError
-from mechdistill.provenance.fingerprint import SourceTree
 from mechdistill.provenance.metadata import refuse_unrecorded_results
 from mechdistill.study import load_study
 
 # Jobs use this checkout and this Python, whatever else is installed.
-os.environ["PYTHONPATH"] = str(ROOT / "src")
-os.environ["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+shell.prefix(
+    f"export PATH='{Path(sys.executable).parent}':$PATH PYTHONPATH='{ROOT / 'src'}'; "
+)
 
 try:
     STUDY = load_study(config, ROOT)
@@ -39,40 +37,20 @@ try:
 except InputError as error:
     raise WorkflowError(str(error)) from None
 
-SOURCES = SourceTree(ROOT)
-
-
-def parameters(*keys):
-    """The values of dotted keys as one canonical JSON string.
-
-    One string, since Snakemake compares several values as a set: it would miss two that swap.
-    """
-    return STUDY.subset(keys)
-
-
-def code(script, *also):
-    """Fingerprint of a script of workflow/scripts and of files that it imports by computed name."""
-    try:
-        return SOURCES.fingerprint(f"workflow/scripts/{script}.py", *also).digest
-    except InputError as error:
-        raise WorkflowError(str(error)) from None
-
-
-RUN = (
-    "python -m mechdistill.provenance.run --study {STUDY.study} --rule {rule}"
-    " --wildcards {wildcards} --params {params.p:q} --code {params.code}"
-    " --inputs {input} --outputs {output} --log {log} --threads {threads}"
-)
-
 
 pathvars:
     results=f"results/{STUDY.study}",
     logs=f"logs/{STUDY.study}",
 
 
+include: "workflow/rules/jobs.smk"
+include: "workflow/rules/models.smk"
+
+
 wildcard_constraints:
     method="|".join(STUDY.distil.methods),
     seed="[0-9]+",
+    model="|".join(MODELS),
 
 
 include: "workflow/rules/data.smk"

@@ -18,6 +18,7 @@ from mechdistill.provenance import record
 from mechdistill.provenance.fingerprint import SourceTree
 
 REPOSITORY = Path(__file__).parents[2]
+LOG = "logs/tiny/make_thing-mech-0.log"
 RECORD = "provenance/runs/tiny/make_thing-mech-0.json"
 PARAMS = '{"heads.seed":3,"distil.training":{"steps":4,"order_seed":9},"never.read":1}'
 
@@ -46,14 +47,13 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def command(root: Path, script: str, *, code: str | None = None, out: str = "out.txt") -> list[str]:
-    (root / "script.py").write_text(script)
+    (root / "make_thing.py").write_text(script)
     return [
         *(sys.executable, "-m", "mechdistill.provenance.run"),
-        *("--study", "tiny", "--rule", "make_thing", "--wildcards", "mech", "0"),
-        *("--params", PARAMS, "--log", "logs/thing.log", "--threads", "1"),
-        *("--code", code or SourceTree(root).fingerprint("script.py").digest),
+        *("--params", PARAMS, "--log", LOG, "--threads", "1"),
+        *("--code", code or SourceTree(root).fingerprint("make_thing.py").digest),
         *("--inputs", "in.txt", "--outputs", out, "--"),
-        *("script.py", "--source", "in.txt", "--out", out, "--seed", "0"),
+        *("make_thing.py", "--source", "in.txt", "--out", out, "--seed", "0"),
     ]
 
 
@@ -82,8 +82,8 @@ def test_record_says_what_went_in_ran_and_came_out(root: Path) -> None:
     assert content["parameters"] == json.loads(PARAMS)
     assert content["unread_parameters"] == ["never.read"]
     assert content["seeds"] == {"heads.seed": 3, "distil.training.order_seed": 9, "--seed": "0"}
-    assert content["code"]["fingerprint"] == SourceTree(root).fingerprint("script.py").digest
-    assert "script.py" in content["code"]["files"]
+    assert content["code"]["fingerprint"] == SourceTree(root).fingerprint("make_thing.py").digest
+    assert "make_thing.py" in content["code"]["files"]
     assert content["code"]["not_in_fingerprint"] == []
     assert content["peak_memory_bytes"] > 2**20
     assert content["started"] <= content["ended"]
@@ -92,10 +92,10 @@ def test_record_says_what_went_in_ran_and_came_out(root: Path) -> None:
 
 def test_output_goes_to_the_terminal_under_the_jobs_name_and_to_the_log(root: Path) -> None:
     done = run(root, GOOD)
-    assert "make_thing mech 0 | seed 3 steps 4 plugged\n" in done.stdout
-    assert "seed 3 steps 4 plugged\n" in (root / "logs/thing.log").read_text()
-    assert done.stdout.splitlines()[0] == "make_thing mech 0 | started"
-    assert done.stdout.splitlines()[-1].startswith("make_thing mech 0 | done in ")
+    assert "make_thing mech-0 | seed 3 steps 4 plugged\n" in done.stdout
+    assert "seed 3 steps 4 plugged\n" in (root / LOG).read_text()
+    assert done.stdout.splitlines()[0] == "make_thing mech-0 | started"
+    assert done.stdout.splitlines()[-1].startswith("make_thing mech-0 | done in ")
 
 
 def test_module_outside_the_fingerprint_is_named(root: Path) -> None:
@@ -113,9 +113,9 @@ FAILURES = {
     ),
     "fault": (
         "def f():\n    return {}['x']\nf()",
-        ["FAILED: KeyError: 'x' (", "script.py, line 2)", "fault of the program"],
+        ["FAILED: KeyError: 'x' (", "make_thing.py, line 2)", "fault of the program"],
     ),
-    "no output": ("print('hm')", ["FAILED: script.py ended without writing out.txt"]),
+    "no output": ("print('hm')", ["FAILED: make_thing.py ended without writing out.txt"]),
     "killed": (
         "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)",
         ["FAILED: the script was ended by SIGKILL", "--cores 1"],
@@ -138,13 +138,13 @@ def test_failure_is_one_message_with_a_remedy(root: Path, name: str) -> None:
     for text in expected:
         assert text in done.stdout, done.stdout
     assert "Traceback" not in done.stdout + done.stderr
-    assert "Log: logs/thing.log" in done.stdout
+    assert "Log: logs/tiny/make_thing-mech-0.log" in done.stdout
     assert not (root / RECORD).exists(), "the record of replaced outputs stayed"
 
 
 def test_traceback_of_a_fault_is_in_the_log(root: Path) -> None:
     run(root, FAILURES["fault"][0])
-    assert "Traceback (most recent call last)" in (root / "logs/thing.log").read_text()
+    assert "Traceback (most recent call last)" in (root / LOG).read_text()
 
 
 def test_missing_input_is_named(root: Path) -> None:
@@ -157,7 +157,7 @@ def test_missing_input_is_named(root: Path) -> None:
 def test_code_changed_since_the_workflow_started_is_refused(root: Path) -> None:
     done = run(root, GOOD, code="0" * 64)
     assert done.returncode == 1
-    assert "code of script.py changed" in done.stdout
+    assert "code of make_thing.py changed" in done.stdout
     assert not (root / "out.txt").exists()
 
 

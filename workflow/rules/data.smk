@@ -7,6 +7,8 @@ rule make_label_space:
         tokenizer="<results>/data/tokenizer.json",
     log:
         "<logs>/make_label_space.log",
+    conda:
+        "../../envs/environment.yml"
     resources:
         mem_mb=1000,
         runtime=10,
@@ -14,8 +16,10 @@ rule make_label_space:
         p=parameters("seed", "data.world"),
         code=code("make_label_space"),
     shell:
-        RUN + " -- workflow/scripts/make_label_space.py"
-        " --label-space {output.label_space} --tokenizer {output.tokenizer}"
+        job(
+            "make_label_space.py"
+            " --label-space {output.label_space} --tokenizer {output.tokenizer}"
+        )
 
 
 rule make_examples:
@@ -26,6 +30,8 @@ rule make_examples:
         examples="<results>/data/examples.parquet",
     log:
         "<logs>/make_examples.log",
+    conda:
+        "../../envs/environment.yml"
     resources:
         mem_mb=1000,
         runtime=10,
@@ -33,8 +39,10 @@ rule make_examples:
         p=parameters("seed", "data.world", "data.splits"),
         code=code("make_examples"),
     shell:
-        RUN + " -- workflow/scripts/make_examples.py --label-space {input.label_space}"
-        " --tokenizer {input.tokenizer} --examples {output.examples}"
+        job(
+            "make_examples.py --label-space {input.label_space}"
+            " --tokenizer {input.tokenizer} --examples {output.examples}"
+        )
 
 
 rule make_twins:
@@ -46,6 +54,8 @@ rule make_twins:
         twins="<results>/data/twins.parquet",
     log:
         "<logs>/make_twins.log",
+    conda:
+        "../../envs/environment.yml"
     resources:
         mem_mb=1000,
         runtime=10,
@@ -53,8 +63,10 @@ rule make_twins:
         p=parameters("seed"),
         code=code("make_twins"),
     shell:
-        RUN + " -- workflow/scripts/make_twins.py --label-space {input.label_space}"
-        " --tokenizer {input.tokenizer} --examples {input.examples} --twins {output.twins}"
+        job(
+            "make_twins.py --label-space {input.label_space}"
+            " --tokenizer {input.tokenizer} --examples {input.examples} --twins {output.twins}"
+        )
 
 
 rule write_data_card:
@@ -67,6 +79,8 @@ rule write_data_card:
         card="<results>/data/data_card.md",
     log:
         "<logs>/write_data_card.log",
+    conda:
+        "../../envs/environment.yml"
     resources:
         mem_mb=1000,
         runtime=10,
@@ -74,7 +88,8 @@ rule write_data_card:
         p=parameters("seed", "data.world", "data.splits"),
         code=code("write_data_card"),
     shell:
-        RUN
-        + " -- workflow/scripts/write_data_card.py --label-space {input.label_space}"
-        " --tokenizer {input.tokenizer} --examples {input.examples} --twins {input.twins}"
-        " --card {output.card}"
+        job(
+            "write_data_card.py --label-space {input.label_space}"
+            " --tokenizer {input.tokenizer} --examples {input.examples} --twins {input.twins}"
+            " --card {output.card}"
+        )

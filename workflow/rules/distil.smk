@@ -1,17 +1,4 @@
 # Students: the teacher's targets cached once, a base student a seed, one student a method and seed.
-# Checkpoints lie under the fingerprint of the code: other code never goes on from them.
-
-
-def student_parameters(wildcards):
-    """What the trainer reads, and what the file of the method declares."""
-    return parameters("distil.training", *declared_parameters(wildcards.method))
-
-
-def student_code(wildcards):
-    """The script imports the file of the method by name."""
-    return code(
-        "train_student", f"src/mechdistill/distil/methods/{wildcards.method}.py"
-    )
 
 
 rule cache_targets:
@@ -28,6 +15,8 @@ rule cache_targets:
         table="<results>/distil/targets.parquet",
     log:
         "<logs>/cache_targets.log",
+    conda:
+        "../../envs/environment.yml"
     resources:
         mem_mb=4000,
         runtime=60,
@@ -35,11 +24,13 @@ rule cache_targets:
         p=parameters("distil.teacher_top_k", "heads.batch_size"),
         code=code("cache_targets"),
     shell:
-        RUN + " -- workflow/scripts/cache_targets.py"
-        " --model {input.model} --config {input.config} --pools {input.pools}"
-        " --traces {input.traces} --examples {input.examples}"
-        " --label-space {input.label_space} --tokenizer {input.tokenizer}"
-        " --targets {output.targets} --table {output.table}"
+        job(
+            "cache_targets.py"
+            " --model {input.model} --config {input.config} --pools {input.pools}"
+            " --traces {input.traces} --examples {input.examples}"
+            " --label-space {input.label_space} --tokenizer {input.tokenizer}"
+            " --targets {output.targets} --table {output.table}"
+        )
 
 
 rule train_base_student:
@@ -52,6 +43,8 @@ rule train_base_student:
         curve="<results>/distil/base/seed{seed}/learning_curve.parquet",
     log:
         "<logs>/train_base_student-{seed}.log",
+    conda:
+        "../../envs/environment.yml"
     resources:
         mem_mb=4000,
         runtime=120,
@@ -59,10 +52,12 @@ rule train_base_student:
         p=parameters("seed", "data.world", "distil.student", "distil.base"),
         code=code("train_base_student"),
     shell:
-        RUN + " -- workflow/scripts/train_base_student.py --seed {wildcards.seed}"
-        " --label-space {input.label_space} --tokenizer {input.tokenizer}"
-        " --checkpoint checkpoints/{STUDY.study}/{params.code}/base-seed{wildcards.seed}"
-        " --model {output.model} --model-config {output.config} --curve {output.curve}"
+        job(
+            "train_base_student.py --seed {wildcards.seed}"
+            " --label-space {input.label_space} --tokenizer {input.tokenizer}"
+            f" --checkpoint {CHECKPOINTS}/base-seed{{wildcards.seed}}"
+            " --model {output.model} --model-config {output.config} --curve {output.curve}"
+        )
 
 
 rule pool_student_heads:
@@ -77,6 +72,8 @@ rule pool_student_heads:
         pools="<results>/distil/base/seed{seed}/pools.json",
     log:
         "<logs>/pool_student_heads-{seed}.log",
+    conda:
+        "../../envs/environment.yml"
     resources:
         mem_mb=4000,
         runtime=60,
@@ -89,10 +86,12 @@ rule pool_student_heads:
         ),
         code=code("pool_student_heads"),
     shell:
-        RUN + " -- workflow/scripts/pool_student_heads.py"
-        " --base {input.base} --config {input.config} --traces {input.traces}"
-        " --examples {input.examples} --label-space {input.label_space}"
-        " --tokenizer {input.tokenizer} --pools {output.pools}"
+        job(
+            "pool_student_heads.py"
+            " --base {input.base} --config {input.config} --traces {input.traces}"
+            " --examples {input.examples} --label-space {input.label_space}"
+            " --tokenizer {input.tokenizer} --pools {output.pools}"
+        )
 
 
 rule train_student:
@@ -112,20 +111,24 @@ rule train_student:
         budget="<results>/distil/{method}/seed{seed}/budget.json",
     log:
         "<logs>/train_student-{method}-{seed}.log",
+    conda:
+        "../../envs/environment.yml"
     resources:
         mem_mb=4000,
         runtime=240,
     params:
-        p=student_parameters,
-        code=student_code,
+        p=method_parameters,
+        code=method_code,
     shell:
-        RUN + " --also src/mechdistill/distil/methods/{wildcards.method}.py"
-        " -- workflow/scripts/train_student.py"
-        " --method {wildcards.method} --seed {wildcards.seed}"
-        " --base {input.base} --config {input.config} --pools {input.pools}"
-        " --targets {input.targets} --traces {input.traces}"
-        " --examples {input.examples} --label-space {input.label_space}"
-        " --tokenizer {input.tokenizer}"
-        " --checkpoint checkpoints/{STUDY.study}/{params.code}"
-        "/{wildcards.method}-seed{wildcards.seed} --model {output.model}"
-        " --model-config {output.config} --curve {output.curve} --budget {output.budget}"
+        job(
+            "train_student.py"
+            " --method {wildcards.method} --seed {wildcards.seed}"
+            " --base {input.base} --config {input.config} --pools {input.pools}"
+            " --targets {input.targets} --traces {input.traces}"
+            " --examples {input.examples} --label-space {input.label_space}"
+            " --tokenizer {input.tokenizer}"
+            f" --checkpoint {CHECKPOINTS}/{{wildcards.method}}-seed{{wildcards.seed}}"
+            " --model {output.model} --model-config {output.config}"
+            " --curve {output.curve} --budget {output.budget}",
+            also="src/mechdistill/distil/methods/{wildcards.method}.py",
+        )

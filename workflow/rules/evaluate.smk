@@ -1,49 +1,5 @@
 # What the teacher and every student write on the test notes, and how good it is.
 
-MODELS = [
-    "teacher",
-    *expand(
-        "{method}-seed{seed}", method=STUDY.distil.methods, seed=STUDY.distil.seeds
-    ),
-]
-
-
-wildcard_constraints:
-    model="|".join(MODELS),
-
-
-def method_of(wildcards):
-    """`mech` of `mech-seed0`; the teacher is a method of its own."""
-    return wildcards.model.partition("-seed")[0]
-
-
-def seed_of(wildcards):
-    """`0` of `mech-seed0`."""
-    return wildcards.model.partition("-seed")[2] or STUDY.teacher.seed
-
-
-def weights(wildcards):
-    """Weights of a model."""
-    if wildcards.model == "teacher":
-        return "<results>/teacher/model.safetensors"
-    return f"<results>/distil/{method_of(wildcards)}/seed{seed_of(wildcards)}/model.safetensors"
-
-
-def configuration(wildcards):
-    """Configuration of a model."""
-    if wildcards.model == "teacher":
-        return "<results>/teacher/config.json"
-    return (
-        f"<results>/distil/{method_of(wildcards)}/seed{seed_of(wildcards)}/config.json"
-    )
-
-
-def own_pools(wildcards):
-    """The teacher's pools, or those of the base student that a student started from."""
-    if wildcards.model == "teacher":
-        return "<results>/heads/pools.json"
-    return f"<results>/distil/base/seed{seed_of(wildcards)}/pools.json"
-
 
 rule decode_model:
     input:
@@ -58,6 +14,8 @@ rule decode_model:
         validation_predictions="<results>/evaluate/{model}/validation_predictions.parquet",
     log:
         "<logs>/decode_model-{model}.log",
+    conda:
+        "../../envs/environment.yml"
     resources:
         mem_mb=4000,
         runtime=120,
@@ -71,12 +29,14 @@ rule decode_model:
         method=method_of,
         seed=seed_of,
     shell:
-        RUN + " -- workflow/scripts/decode_model.py"
-        " --name {wildcards.model} --method {params.method} --seed {params.seed}"
-        " --model {input.model} --config {input.config} --tokenizer {input.tokenizer}"
-        " --label-space {input.label_space} --examples {input.examples}"
-        " --traces {output.traces} --predictions {output.predictions}"
-        " --validation-predictions {output.validation_predictions}"
+        job(
+            "decode_model.py"
+            " --name {wildcards.model} --method {params.method} --seed {params.seed}"
+            " --model {input.model} --config {input.config} --tokenizer {input.tokenizer}"
+            " --label-space {input.label_space} --examples {input.examples}"
+            " --traces {output.traces} --predictions {output.predictions}"
+            " --validation-predictions {output.validation_predictions}"
+        )
 
 
 rule score_model:
@@ -95,6 +55,8 @@ rule score_model:
         curves="<results>/evaluate/{model}/curves.parquet",
     log:
         "<logs>/score_model-{model}.log",
+    conda:
+        "../../envs/environment.yml"
     resources:
         mem_mb=4000,
         runtime=120,
@@ -114,12 +76,14 @@ rule score_model:
         ),
         code=code("score_model"),
     shell:
-        RUN + " -- workflow/scripts/score_model.py"
-        " --model {input.model} --config {input.config} --pools {input.pools}"
-        " --tokenizer {input.tokenizer} --label-space {input.label_space}"
-        " --examples {input.examples} --traces {input.traces}"
-        " --predictions {input.predictions} --teacher-traces {input.teacher_traces}"
-        " --scores {output.scores} --curves {output.curves}"
+        job(
+            "score_model.py"
+            " --model {input.model} --config {input.config} --pools {input.pools}"
+            " --tokenizer {input.tokenizer} --label-space {input.label_space}"
+            " --examples {input.examples} --traces {input.traces}"
+            " --predictions {input.predictions} --teacher-traces {input.teacher_traces}"
+            " --scores {output.scores} --curves {output.curves}"
+        )
 
 
 rule collect_scores:
@@ -143,6 +107,8 @@ rule collect_scores:
         definitions="<results>/evaluate/definitions.json",
     log:
         "<logs>/collect_scores.log",
+    conda:
+        "../../envs/environment.yml"
     resources:
         mem_mb=4000,
         runtime=30,
@@ -152,12 +118,14 @@ rule collect_scores:
         ),
         code=code("collect_scores"),
     shell:
-        RUN + " -- workflow/scripts/collect_scores.py"
-        " --scores {input.scores} --curves {input.curves}"
-        " --predictions {input.predictions}"
-        " --validation-predictions {input.validation_predictions}"
-        " --label-space {input.label_space} --examples {input.examples}"
-        " --all-scores {output.scores} --all-curves {output.curves}"
-        " --all-predictions {output.predictions}"
-        " --all-validation-predictions {output.validation_predictions}"
-        " --corpus {output.corpus} --definitions {output.definitions}"
+        job(
+            "collect_scores.py"
+            " --scores {input.scores} --curves {input.curves}"
+            " --predictions {input.predictions}"
+            " --validation-predictions {input.validation_predictions}"
+            " --label-space {input.label_space} --examples {input.examples}"
+            " --all-scores {output.scores} --all-curves {output.curves}"
+            " --all-predictions {output.predictions}"
+            " --all-validation-predictions {output.validation_predictions}"
+            " --corpus {output.corpus} --definitions {output.definitions}"
+        )

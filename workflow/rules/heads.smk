@@ -15,6 +15,8 @@ rule score_heads:
         head_scores="<results>/heads/head_scores.parquet",
     log:
         "<logs>/score_heads.log",
+    conda:
+        "../../envs/environment.yml"
     resources:
         mem_mb=4000,
         runtime=60,
@@ -27,11 +29,13 @@ rule score_heads:
         ),
         code=code("score_heads"),
     shell:
-        RUN + " -- workflow/scripts/score_heads.py"
-        " --model {input.model} --config {input.config} --traces {input.traces}"
-        " --examples {input.examples} --label-space {input.label_space}"
-        " --tokenizer {input.tokenizer} --measurements {output.measurements}"
-        " --margins {output.margins} --head-scores {output.head_scores}"
+        job(
+            "score_heads.py"
+            " --model {input.model} --config {input.config} --traces {input.traces}"
+            " --examples {input.examples} --label-space {input.label_space}"
+            " --tokenizer {input.tokenizer} --measurements {output.measurements}"
+            " --margins {output.margins} --head-scores {output.head_scores}"
+        )
 
 
 rule rank_heads:
@@ -43,6 +47,8 @@ rule rank_heads:
         reliability="<results>/heads/reliability.parquet",
     log:
         "<logs>/rank_heads.log",
+    conda:
+        "../../envs/environment.yml"
     resources:
         mem_mb=2000,
         runtime=30,
@@ -50,9 +56,11 @@ rule rank_heads:
         p=parameters("heads.bootstrap", "heads.seed"),
         code=code("rank_heads"),
     shell:
-        RUN + " -- workflow/scripts/rank_heads.py"
-        " --head-scores {input.head_scores} --measurements {input.measurements}"
-        " --rankings {output.rankings} --reliability {output.reliability}"
+        job(
+            "rank_heads.py"
+            " --head-scores {input.head_scores} --measurements {input.measurements}"
+            " --rankings {output.rankings} --reliability {output.reliability}"
+        )
 
 
 rule make_pools:
@@ -63,6 +71,8 @@ rule make_pools:
         pools="<results>/heads/pools.json",
     log:
         "<logs>/make_pools.log",
+    conda:
+        "../../envs/environment.yml"
     resources:
         mem_mb=1000,
         runtime=10,
@@ -70,9 +80,11 @@ rule make_pools:
         p=parameters("heads.pool_size", "heads.pool_temperature"),
         code=code("make_pools"),
     shell:
-        RUN + " -- workflow/scripts/make_pools.py"
-        " --head-scores {input.head_scores} --margins {input.margins}"
-        " --pools {output.pools}"
+        job(
+            "make_pools.py"
+            " --head-scores {input.head_scores} --margins {input.margins}"
+            " --pools {output.pools}"
+        )
 
 
 rule watch_heads:
@@ -88,6 +100,8 @@ rule watch_heads:
         attention_rows="<results>/heads/attention_rows.parquet",
     log:
         "<logs>/watch_heads.log",
+    conda:
+        "../../envs/environment.yml"
     resources:
         mem_mb=4000,
         runtime=60,
@@ -99,11 +113,13 @@ rule watch_heads:
         ),
         code=code("watch_heads"),
     shell:
-        RUN + " -- workflow/scripts/watch_heads.py"
-        " --model {input.model} --config {input.config} --traces {input.traces}"
-        " --examples {input.examples} --label-space {input.label_space}"
-        " --tokenizer {input.tokenizer} --dynamics {output.dynamics}"
-        " --attention-rows {output.attention_rows}"
+        job(
+            "watch_heads.py"
+            " --model {input.model} --config {input.config} --traces {input.traces}"
+            " --examples {input.examples} --label-space {input.label_space}"
+            " --tokenizer {input.tokenizer} --dynamics {output.dynamics}"
+            " --attention-rows {output.attention_rows}"
+        )
 
 
 rule agree_with_causal_effects:
@@ -114,6 +130,8 @@ rule agree_with_causal_effects:
         causal_agreement="<results>/heads/causal_agreement.parquet",
     log:
         "<logs>/agree_with_causal_effects.log",
+    conda:
+        "../../envs/environment.yml"
     resources:
         mem_mb=2000,
         runtime=30,
@@ -121,6 +139,8 @@ rule agree_with_causal_effects:
         p=parameters("heads.bootstrap", "heads.seed"),
         code=code("agree_with_causal_effects"),
     shell:
-        RUN + " -- workflow/scripts/agree_with_causal_effects.py"
-        " --measurements {input.measurements} --single-heads {input.single_heads}"
-        " --causal-agreement {output.causal_agreement}"
+        job(
+            "agree_with_causal_effects.py"
+            " --measurements {input.measurements} --single-heads {input.single_heads}"
+            " --causal-agreement {output.causal_agreement}"
+        )

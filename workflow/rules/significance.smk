@@ -12,6 +12,8 @@ rule compare_methods:
         comparisons="<results>/significance/comparisons.parquet",
     log:
         "<logs>/compare_methods.log",
+    conda:
+        "../../envs/environment.yml"
     resources:
         mem_mb=4000,
         runtime=60,
@@ -25,8 +27,10 @@ rule compare_methods:
         ),
         code=code("compare_methods"),
     shell:
-        RUN + " -- workflow/scripts/compare_methods.py"
-        " --scores {input.scores} --predictions {input.predictions}"
-        " --validation-predictions {input.validation_predictions}"
-        " --label-space {input.label_space} --examples {input.examples}"
-        " --comparisons {output.comparisons}"
+        job(
+            "compare_methods.py"
+            " --scores {input.scores} --predictions {input.predictions}"
+            " --validation-predictions {input.validation_predictions}"
+            " --label-space {input.label_space} --examples {input.examples}"
+            " --comparisons {output.comparisons}"
+        )

@@ -20,14 +20,9 @@ CODE = ("src", "workflow", "Snakefile", "params.yaml", "studies", "envs")
 REQUIREMENTS = ("requirements.in", "torch.txt", "encoder.txt")
 
 
-def job_name(rule: str, wildcards: Sequence[str]) -> str:
-    """Name of a job's record and log: `train_student-mech-0`."""
-    return "-".join([rule, *wildcards])
-
-
-def record_path(study: str, rule: str, wildcards: Sequence[str]) -> Path:
-    """Where the record of a job lies, relative to the repository."""
-    return Path("provenance", "runs", study, f"{job_name(rule, wildcards)}.json")
+def record_path(log: Path) -> Path:
+    """Where the record of a job lies whose log is `logs/STUDY/JOB.log`."""
+    return Path("provenance", "runs", log.parent.name, f"{log.stem}.json")
 
 
 def describe_files(paths: Iterable[str]) -> list[dict[str, Any]]:

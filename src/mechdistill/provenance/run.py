@@ -1,9 +1,9 @@
 """Run the script of a rule and leave a record of it.
 
-`python -m mechdistill.provenance.run --study S --rule R --params JSON ... -- SCRIPT ARGUMENT ...`
-starts `SCRIPT ARGUMENT ... --params JSON`, shows its output line by line under the job's name,
-keeps it in the log, checks that every output was written, and writes
-`provenance/runs/S/R-WILDCARDS.json`. A job that fails says one thing: what, and what to do.
+`python -m mechdistill.provenance.run --params JSON --log logs/STUDY/JOB.log ... -- SCRIPT ...`
+starts `SCRIPT ... --params JSON`, shows its output line by line under the job's name, keeps it in
+the log, checks that every output was written, and writes `provenance/runs/STUDY/JOB.json`.
+A job that fails says one thing: what, and what to do.
 """
 
 from __future__ import annotations
@@ -43,9 +43,6 @@ PATIENCE = 5.0
 class Job:
     """One job as the rule describes it."""
 
-    study: str
-    rule: str
-    wildcards: Sequence[str]
     params: str
     code: str
     also: Sequence[str]
@@ -57,14 +54,25 @@ class Job:
     arguments: Sequence[str]
 
     @property
+    def rule(self) -> str:
+        """The rule is called as its script."""
+        return Path(self.script).stem
+
+    @property
+    def study(self) -> str:
+        """The folder of the log is called as the study."""
+        return self.log.parent.name
+
+    @property
     def label(self) -> str:
-        """Name for people: `train_student mech 0`."""
-        return " ".join([self.rule, *self.wildcards])
+        """Name for people, from the log's: `train_student mech-0`."""
+        wildcards = self.log.stem.removeprefix(self.rule).removeprefix("-")
+        return f"{self.rule} {wildcards}".strip()
 
     @property
     def record(self) -> Path:
         """Where the record goes."""
-        return record.record_path(self.study, self.rule, self.wildcards)
+        return record.record_path(self.log)
 
 
 class Interrupted(Exception):
@@ -92,15 +100,12 @@ def main(arguments: Sequence[str]) -> int:
 def parse(arguments: Sequence[str]) -> Job:
     """The job of a command line."""
     parser = argparse.ArgumentParser(prog="python -m mechdistill.provenance.run")
-    parser.add_argument("--study", required=True)
-    parser.add_argument("--rule", required=True)
-    parser.add_argument("--wildcards", nargs="*", default=[], help="values, in the rule's order")
     parser.add_argument("--params", required=True, help="JSON object: the parameters of the job")
     parser.add_argument("--code", required=True, help="fingerprint that the rule carries")
     parser.add_argument("--also", nargs="*", default=[], help="files imported by a computed name")
     parser.add_argument("--inputs", nargs="*", default=[])
     parser.add_argument("--outputs", nargs="+", required=True)
-    parser.add_argument("--log", type=Path, required=True)
+    parser.add_argument("--log", type=Path, required=True, help="logs/STUDY/JOB.log")
     parser.add_argument("--threads", type=int, default=1)
     end = list(arguments).index("--") if "--" in arguments else len(arguments)
     own, command = arguments[:end], arguments[end + 1 :]
@@ -141,7 +146,7 @@ def run(job: Job, log: RawIOBase) -> None:
     content = {
         "study": job.study,
         "rule": job.rule,
-        "wildcards": list(job.wildcards),
+        "job": job.label,
         "command": [job.script, *job.arguments],
         "parameters": parameters,
         "unread_parameters": report["unread_parameters"],

@@ -1,0 +1,41 @@
+# The models that are evaluated, and the files that belong to each.
+
+MODELS = [
+    "teacher",
+    *expand(
+        "{method}-seed{seed}", method=STUDY.distil.methods, seed=STUDY.distil.seeds
+    ),
+]
+
+
+def method_of(wildcards):
+    """`mech` of `mech-seed0`; the teacher is a method of its own."""
+    return wildcards.model.partition("-seed")[0]
+
+
+def seed_of(wildcards):
+    """`0` of `mech-seed0`."""
+    return wildcards.model.partition("-seed")[2] or STUDY.teacher.seed
+
+
+def weights(wildcards):
+    """Weights of a model."""
+    if wildcards.model == "teacher":
+        return "<results>/teacher/model.safetensors"
+    return f"<results>/distil/{method_of(wildcards)}/seed{seed_of(wildcards)}/model.safetensors"
+
+
+def configuration(wildcards):
+    """Configuration of a model."""
+    if wildcards.model == "teacher":
+        return "<results>/teacher/config.json"
+    return (
+        f"<results>/distil/{method_of(wildcards)}/seed{seed_of(wildcards)}/config.json"
+    )
+
+
+def own_pools(wildcards):
+    """The teacher's pools, or those of the base student that a student started from."""
+    if wildcards.model == "teacher":
+        return "<results>/heads/pools.json"
+    return f"<results>/distil/base/seed{seed_of(wildcards)}/pools.json"
