@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import itertools
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -90,6 +91,19 @@ def test_batch_size_changes_nothing(model, traces, examples, space, tokenizer, m
         rtol=1e-3,
         atol=1e-4,
     )
+
+
+def test_trace_without_clauses_is_measured_in_phase_1_only(
+    model, traces, examples, space, tokenizer
+):
+    early = traces[0]
+    cut = replace(early, refine=(), events=(), mentions=(), tokens=early.tokens[: early.late_start])
+    alone = measure_heads(
+        model, [cut], examples, space, tokenizer, name="x", minimum_keys=8, batch_size=4
+    )
+    assert set(alone.values["phase"]) == {1}
+    assert not alone.values["score"].str.endswith("_at_events").any()
+    assert len(alone.margins) == 0
 
 
 def test_measuring_leaves_no_gradient_on_the_weights(model, measured):
