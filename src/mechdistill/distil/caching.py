@@ -1,0 +1,149 @@
+"""Run the teacher over its own traces, once, and keep what students are compared on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+import torch
+from torch import Tensor
+
+from mechdistill.distil.batch import TrainingBatch, collate
+from mechdistill.distil.cot_loss import top_k_with_remainder
+from mechdistill.distil.forward import ForwardPass, run
+from mechdistill.distil.mechanisms import (
+    CoarseSignals,
+    PooledHeads,
+    RefineSignals,
+    no_signals,
+    phase_signals,
+)
+from mechdistill.distil.sequences import TrainingSequence, decidable, usable
+from mechdistill.distil.targets import ExampleTargets, Targets
+from mechdistill.heads.pools import Pools
+from mechdistill.models.margin import margin_gradient
+from mechdistill.progress import track
+from mechdistill.traces.parse import Trace
+
+
+@torch.no_grad()
+def cache_targets(
+    teacher: Any,
+    sequences: Sequence[TrainingSequence],
+    anchors: Mapping[str, Tensor],
+    pools: Pools,
+    *,
+    top_k: int,
+    batch_size: int,
+    pad_id: int,
+) -> Targets:
+    """Distributions and pooled signals of the teacher on whole traces.
+
+    Args:
+        teacher: in evaluation mode.
+        sequences: whole traces, one an example.
+        anchors: c_anchor(x) of each example in the teacher's residual space.
+        pools: the teacher's; a phase without heads is cached as zeros and marked.
+        top_k: log-probabilities kept a token.
+        batch_size: traces a forward pass.
+        pad_id: of the tokenizer.
+    """
+    config = teacher.config
+    heads = PooledHeads.of(pools, config.num_hidden_layers, config.num_attention_heads)
+    # like lengths together: less padding
+    ordered = sorted(sequences, key=lambda sequence: len(sequence.tokens))
+    batches = [ordered[i : i + batch_size] for i in range(0, len(ordered), batch_size)]
+    found: dict[str, ExampleTargets] = {}
+    for batch in track(batches, "teacher batch"):
+        found |= _cache_batch(teacher, batch, anchors, heads, pools.margin_std, top_k, pad_id)
+    return Targets(
+        {sequence.example: found[sequence.example] for sequence in sequences},
+        {phase: len(pools.of(phase)) for phase in (1, 2)},
+    )
+
+
+def describe_traces(traces: Sequence[Trace]) -> pd.DataFrame:
+    """One row a trace: example, status, used, tokens of the trace, positions of each phase.
+
+    `refine_left_out` counts refinement positions without a kept or without a rejected mention
+    before them.
+    """
+    rows = [
+        {
+            "example": trace.example,
+            "status": trace.status,
+            "used": usable(trace),
+            "tokens": len(trace.tokens) - trace.prompt_length,
+            "early": len(trace.early),
+            "refine": len(decidable(trace.refine)),
+            "refine_left_out": len(trace.refine) - len(decidable(trace.refine)),
+        }
+        for trace in traces
+    ]
+    return pd.DataFrame(rows)
+
+
+def _cache_batch(
+    teacher: Any,
+    sequences: Sequence[TrainingSequence],
+    anchors: Mapping[str, Tensor],
+    heads: PooledHeads,
+    margin_scale: float,
+    top_k: int,
+    pad_id: int,
+) -> dict[str, ExampleTargets]:
+    batch = collate(sequences, pad_id)
+    passed = run(teacher, batch, heads.tap(batch.slots))
+    coarse, refine = _signals(teacher, batch, passed, anchors, heads, margin_scale)
+    kept, log_probabilities = top_k_with_remainder(passed.logits, top_k)
+    return {
+        sequences[row].example: ExampleTargets(
+            kept=kept[tokens].int(),
+            log_probabilities=log_probabilities[tokens],
+            rows=coarse.rows[row, :early, start:],
+            alignment=coarse.alignment[row, :early],
+            coarse_interaction=coarse.interaction[row, :early],
+            loop=refine.loop[row, :late],
+            help=refine.help[row, :late],
+            refine_interaction=refine.interaction[row, :late],
+        )
+        for row, tokens, early, late, start in _parts(sequences, batch)
+    }
+
+
+def _signals(
+    teacher: Any,
+    batch: TrainingBatch,
+    passed: ForwardPass,
+    anchors: Mapping[str, Tensor],
+    heads: PooledHeads,
+    margin_scale: float,
+) -> tuple[CoarseSignals, RefineSignals]:
+    if not passed.records:
+        return no_signals(batch.slots)
+    assert passed.final_residual is not None  # a pass with records has it
+    targets, foils = batch.pair()
+    return phase_signals(
+        teacher,
+        passed.records,
+        heads,
+        batch.slots,
+        anchors=torch.stack([anchors[name] for name in batch.examples]),
+        gradients=margin_gradient(
+            teacher, passed.final_residual, targets[..., None], foils[..., None]
+        ),
+        margin_scale=margin_scale,
+    )
+
+
+def _parts(
+    sequences: Sequence[TrainingSequence], batch: TrainingBatch
+) -> Iterator[tuple[int, slice, int, int, int]]:
+    """Row, its part of the predicted tokens, its numbers of slots, its first column."""
+    first = 0
+    for row, sequence in enumerate(sequences):
+        last = first + len(sequence.predicting)
+        start = int(batch.slots.offset[row])
+        yield row, slice(first, last), len(sequence.early), len(sequence.refine), start
+        first = last

@@ -1,0 +1,138 @@
+"""The mechanistic terms as part of a method: Eqs. 5 and 6 beside L_CoT."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
+
+from mechdistill.distil.batch import TrainingBatch
+from mechdistill.distil.losses import coarse_terms, refine_terms
+from mechdistill.distil.mechanisms import PooledHeads, phase_signals
+from mechdistill.distil.method import Method, StepInputs, Student
+from mechdistill.distil.sequences import TrainingSequence
+from mechdistill.distil.trainer import Term
+from mechdistill.models.families import family_of
+from mechdistill.models.margin import margin_direction, through_final_norm
+from mechdistill.models.tap import Tap
+
+NEGLIGIBLE = 1e-12
+"""A term below this at step 0 is not divided by its value: there is nothing to scale."""
+
+
+class MechanisticMethod(Method):
+    """L_CoT + lambda_P1 L_P1 + lambda_P2 L_P2, each of the six terms over its value at step 0.
+
+    Gold labels enter L_P1 through the anchor and L_P2 through the margin's pair: information that
+    plain distillation does not get.
+
+    Args:
+        settings: value of each key in `parameters`.
+        lambdas: weight of phases 1 and 2; a phase that is absent is not trained.
+    """
+
+    def __init__(self, settings: Mapping[str, Any], lambdas: Mapping[int, float]) -> None:
+        super().__init__(settings)
+        self._lambdas = dict(lambdas)
+        self._empty: list[tuple[int, str]] = []
+        self._at_start: dict[str, float] = {}
+
+    def start(self, student: Student, sequences: Sequence[TrainingSequence]) -> None:
+        """Freeze what the student's own read-out says at step 0: anchors and margin directions.
+
+        Were they trained, the student could lower the loss by turning the read-out towards what
+        its heads write.
+        """
+        config = student.model.config
+        self._model = student.model
+        self._pools = PooledHeads.of(
+            student.pools, config.num_hidden_layers, config.num_attention_heads
+        )
+        self._margin_scale = student.pools.margin_std
+        self._anchors = student.anchors
+        self._directions = _frozen_directions(student.model, sequences)
+        self._epsilon = family_of(student.model).final_norm(student.model)[1]
+        self._empty = _empty_pools(student, self._lambdas)
+        for phase, _ in self._empty:
+            self._lambdas.pop(phase, None)
+        self._pools = self._pools.only(self._lambdas)
+
+    @torch.no_grad()
+    def measure(self, steps: Iterable[StepInputs]) -> None:
+        """Value of each term at step 0: its unit, since the six live on unlike scales."""
+        values: dict[str, list[float]] = {}
+        for step in steps:
+            for name, value in self._terms(step).items():
+                values.setdefault(name, []).append(float(value))
+        self._at_start = {name: sum(found) / len(found) for name, found in values.items()}
+
+    def tap(self, batch: TrainingBatch) -> Tap | None:
+        """Rows, queries, keys and mixed values of the pools' layers at the phases' positions."""
+        return self._pools.tap(batch.slots) if self._lambdas else None
+
+    def loss(self, step: StepInputs) -> dict[str, Term]:
+        """L_CoT's terms and those of the trained phases."""
+        terms = super().loss(step)
+        for name, value in self._terms(step).items():
+            unit = self._at_start[name]
+            weight = self._lambdas[int(name[1])] / (unit if unit > NEGLIGIBLE else 1.0)
+            terms[name] = Term(value, weight)
+        return terms
+
+    def left_out(self) -> tuple[str, ...]:
+        """Phases without heads."""
+        return tuple(f"phase {phase}: the {whose}'s pool is empty" for phase, whose in self._empty)
+
+    def state(self) -> dict[str, Any]:
+        """The terms' values at step 0."""
+        return {"at_start": self._at_start}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Take them up."""
+        self._at_start = dict(state["at_start"])
+
+    def _terms(self, step: StepInputs) -> dict[str, Tensor]:
+        if step.passed.final_residual is None or step.signals is None:
+            return {}
+        batch = step.batch
+        directions = pad_sequence([self._directions[name] for name in batch.examples], True)
+        coarse, refine = phase_signals(
+            self._model,
+            step.passed.records,
+            self._pools,
+            batch.slots,
+            anchors=torch.stack([self._anchors[name] for name in batch.examples]),
+            gradients=through_final_norm(step.passed.final_residual, directions, self._epsilon),
+            margin_scale=self._margin_scale,
+        )
+        terms: dict[str, Tensor] = {}
+        if 1 in self._lambdas:
+            terms |= coarse_terms(step.signals.coarse, coarse, batch.slots.early >= 0)
+        if 2 in self._lambdas:
+            terms |= refine_terms(step.signals.refine, refine, batch.slots.refine >= 0)
+        return terms
+
+
+def _empty_pools(student: Student, phases: Iterable[int]) -> list[tuple[int, str]]:
+    """Phases that cannot be trained, with whose pool has no head."""
+    sizes = {
+        "teacher": student.teacher_pool_sizes,
+        "student": {phase: len(student.pools.of(phase)) for phase in (1, 2)},
+    }
+    return [(phase, whose) for phase in phases for whose in sizes if sizes[whose][phase] == 0]
+
+
+@torch.no_grad()
+def _frozen_directions(model: Any, sequences: Sequence[TrainingSequence]) -> dict[str, Tensor]:
+    """Gain times margin direction of each refinement position's pair: [max(R, 1), d] an example."""
+    gain, _ = family_of(model).final_norm(model)
+    directions = {}
+    for sequence in sequences:
+        # one row of padding where there is no position: batches have at least one slot
+        pairs = [(at.target, at.foil) for at in sequence.refine] or [(-1, -1)]
+        ids = torch.tensor(pairs)
+        directions[sequence.example] = gain * margin_direction(model, ids[:, :1], ids[:, 1:])
+    return {name: value.detach().clone() for name, value in directions.items()}

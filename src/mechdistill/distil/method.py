@@ -1,0 +1,102 @@
+"""What a distillation method is: which sequences it trains on and which terms its loss has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from torch import Tensor
+
+from mechdistill.distil.batch import TeacherSignals, TeacherTokens, TrainingBatch
+from mechdistill.distil.cot_loss import (
+    forward_kl,
+    negative_log_likelihood,
+    token_log_probabilities,
+    weighted_mean,
+)
+from mechdistill.distil.forward import ForwardPass
+from mechdistill.distil.sequences import TrainingSequence, usable, whole_trace
+from mechdistill.distil.trainer import Term
+from mechdistill.heads.pools import Pools
+from mechdistill.models.tap import Tap
+from mechdistill.traces.parse import Trace
+
+
+@dataclass(frozen=True)
+class Student:
+    """The student at step 0 and what is known about it."""
+
+    model: Any
+    pools: Pools
+    """Heads that the student's own scores choose before training."""
+    anchors: Mapping[str, Tensor]
+    """c_anchor(x) of each example in the student's residual space at step 0, [d]."""
+    teacher_pool_sizes: Mapping[int, int]
+    """Heads in the teacher's pool of each phase."""
+
+
+@dataclass(frozen=True)
+class StepInputs:
+    """All that the loss of one step may look at."""
+
+    batch: TrainingBatch
+    tokens: TeacherTokens
+    signals: TeacherSignals | None
+    """None unless the method taps the student."""
+    passed: ForwardPass
+    """The student's forward pass: logits, what the tap read."""
+
+
+class Method:
+    """Chain-of-thought distillation on whole traces; methods override what they change.
+
+    Args:
+        settings: value of each key in `parameters`.
+    """
+
+    name: ClassVar[str]
+    parameters: ClassVar[tuple[str, ...]]
+
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        self.lambda_kl = float(settings["distil.lambda_kl"])
+
+    def prepare(self, traces: Sequence[Trace]) -> list[TrainingSequence]:
+        """The sequences to train on."""
+        return [whole_trace(trace) for trace in traces if usable(trace)]
+
+    def start(self, student: Student, sequences: Sequence[TrainingSequence]) -> None:
+        """See the student before its first step, also when a training resumes."""
+
+    def measure(self, steps: Iterable[StepInputs]) -> None:
+        """See the first steps before training starts; not called when it resumes."""
+
+    def tap(self, batch: TrainingBatch) -> Tap | None:
+        """What to read in the student's forward pass; None reads nothing."""
+        return None
+
+    def loss(self, step: StepInputs) -> dict[str, Term]:
+        """The named terms of the loss of one batch."""
+        return cot_terms(step, self.lambda_kl)
+
+    def left_out(self) -> tuple[str, ...]:
+        """Parts of the method that could not be trained, for the record."""
+        return ()
+
+    def state(self) -> dict[str, Any]:
+        """What `measure` found, as JSON holds it."""
+        return {}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Take up what `state` gave."""
+
+
+def cot_terms(step: StepInputs, lambda_kl: float) -> dict[str, Term]:
+    """L_CoT (App. B) as two terms, both means over the batch's tokens."""
+    student = token_log_probabilities(step.passed.logits)
+    nll = negative_log_likelihood(student, step.batch.labels)
+    kl = forward_kl(student, step.tokens.kept, step.tokens.log_probabilities)
+    return {
+        "cot_nll": Term(weighted_mean(nll, step.batch.weights), 1.0),
+        "cot_kl": Term(weighted_mean(kl, step.batch.weights * step.tokens.given), lambda_kl),
+    }

@@ -1,0 +1,93 @@
+"""The distillation methods: one file each, named after the method, holding one class.
+
+A new method is a new file here; nothing else changes. Its class derives from
+`mechdistill.distil.method.Method` and says in two literals what it is called and which parameters
+it uses beyond the trainer's::
+
+    class Mech(Method):
+        name = "mech"
+        parameters = ("distil.lambda_kl", "distil.lambda_p1", "distil.lambda_p2")
+
+The workflow reads these declarations without running the files (they load torch), so that a
+changed parameter reruns exactly the methods that list it.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mechdistill.errors import InputError
+
+if TYPE_CHECKING:
+    from mechdistill.distil.method import Method
+
+FOLDER = Path(__file__).parent
+
+
+def method_names() -> tuple[str, ...]:
+    """All methods, sorted."""
+    return tuple(sorted(path.stem for path in FOLDER.glob("[!_]*.py")))
+
+
+def method_file(name: str) -> Path:
+    """The file of a method.
+
+    Raises:
+        InputError: there is no such method.
+    """
+    path = FOLDER / f"{name}.py"
+    if name not in method_names():
+        raise InputError(
+            f"there is no distillation method {name!r}",
+            f"use one of {', '.join(method_names())} in distil.methods, or add {path}",
+        )
+    return path
+
+
+def declared_parameters(name: str) -> tuple[str, ...]:
+    """Dotted keys that a method uses beyond the trainer's, read from its file without running it.
+
+    Raises:
+        InputError: there is no such method, or its declaration is not two literals.
+    """
+    path = method_file(name)
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ClassDef):
+            literals = _literals(node)
+            if literals.get("name") == name and "parameters" in literals:
+                return tuple(str(key) for key in literals["parameters"])  # type: ignore[attr-defined]
+    raise InputError(
+        f"{path} declares no method {name!r}",
+        f'give its class the literals  name = "{name}"  and  parameters = ("distil....", ...)',
+    )
+
+
+def load_method(name: str) -> type[Method]:
+    """The class of a method.
+
+    Raises:
+        InputError: there is no such method, or its file holds no class of this name.
+    """
+    declared_parameters(name)
+    module = importlib.import_module(f"{__name__}.{name}")
+    (found,) = (
+        value
+        for value in vars(module).values()
+        if isinstance(value, type) and vars(value).get("name") == name
+    )
+    return found
+
+
+def _literals(node: ast.ClassDef) -> dict[str, object]:
+    """Class attributes that are assigned literals."""
+    found: dict[str, object] = {}
+    for statement in node.body:
+        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+            try:
+                found[statement.targets[0].id] = ast.literal_eval(statement.value)
+            except ValueError:
+                continue
+    return found

@@ -1,0 +1,10 @@
+"""Vanilla chain-of-thought distillation: L_CoT alone."""
+
+from mechdistill.distil.method import Method
+
+
+class Vanilla(Method):
+    """Token supervision and distribution matching on the teacher's traces."""
+
+    name = "vanilla"
+    parameters = ("distil.lambda_kl",)

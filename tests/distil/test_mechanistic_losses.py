@@ -1,0 +1,239 @@
+"""The six terms and their gradients against Eqs. 5 and 6 written as slow loops."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from mechdistill.distil.batch import collate, collate_signals, collate_tokens
+from mechdistill.distil.caching import cache_targets
+from mechdistill.distil.forward import run
+from mechdistill.distil.method import StepInputs, Student
+from mechdistill.distil.methods import load_method
+from mechdistill.distil.sequences import TrainingSequence
+from mechdistill.distil.targets import Targets
+from mechdistill.heads.pools import Pools
+from tests.distil.conftest import PAD, pools_of, tiny_model
+from tests.distil.slow_losses import frozen_copy, slow_terms
+
+SETTINGS = {"distil.lambda_kl": 0.5, "distil.lambda_p1": 0.3, "distil.lambda_p2": 0.2}
+TERMS = (
+    "p1_attention", "p1_write", "p1_interaction", "p2_loop", "p2_write", "p2_interaction"
+)  # fmt: skip
+
+
+def random_anchors(sequences: list[TrainingSequence], width: int, seed: int) -> dict[str, Tensor]:
+    generator = torch.Generator().manual_seed(seed)
+    return {s.example: torch.randn(width, generator=generator) for s in sequences}
+
+
+@pytest.fixture
+def anchors(
+    sequences: list[TrainingSequence], teacher: Any, student: Any
+) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    return (
+        random_anchors(sequences, teacher.config.hidden_size, 5),
+        random_anchors(sequences, student.config.hidden_size, 6),
+    )
+
+
+@pytest.fixture
+def targets(
+    teacher: Any, sequences: list[TrainingSequence], anchors: Any, teacher_pools: Pools
+) -> Targets:
+    return cache_targets(
+        teacher, sequences, anchors[0], teacher_pools, top_k=5, batch_size=2, pad_id=PAD
+    )
+
+
+def started(name: str, model: Any, pools: Pools, anchors: dict[str, Tensor], sequences: Any) -> Any:
+    method = load_method(name)(SETTINGS)
+    method.start(Student(model, pools, anchors, {1: 3, 2: 2}), sequences)
+    return method
+
+
+def step_inputs(
+    method: Any, model: Any, sequences: list[TrainingSequence], targets: Targets
+) -> StepInputs:
+    batch = collate(sequences, PAD)
+    tap = method.tap(batch)
+    return StepInputs(
+        batch,
+        collate_tokens(sequences, targets.examples),
+        collate_signals(sequences, targets.examples, batch.slots) if tap else None,
+        run(model, batch, tap),
+    )
+
+
+def raw_terms(method: Any, model: Any, sequences: Any, targets: Targets) -> dict[str, Tensor]:
+    step = step_inputs(method, model, sequences, targets)
+    method.restore({"at_start": dict.fromkeys(TERMS, 1.0)})
+    return {name: term.value for name, term in method.loss(step).items() if name in TERMS}
+
+
+def test_terms_equal_the_formulas(
+    teacher, student, sequences, targets, anchors, teacher_pools, student_pools
+) -> None:
+    method = started("mech", student, student_pools, anchors[1], sequences)
+    # a step later: the student has moved on, its read-out of step 0 stays
+    moved = copy.deepcopy(student)
+    with torch.no_grad():
+        for parameter in moved.parameters():
+            parameter.add_(0.05 * torch.randn_like(parameter))
+    frozen = frozen_copy(student)
+    student.load_state_dict(moved.state_dict())
+    found = raw_terms(method, student, sequences, targets)
+    expected = slow_terms(
+        teacher, student, frozen, sequences, (teacher_pools, student_pools), anchors
+    )
+    assert set(found) == set(expected) == set(TERMS)
+    for name in TERMS:
+        torch.testing.assert_close(found[name], expected[name], rtol=2e-4, atol=1e-6)
+        assert expected[name] > 1e-6
+
+
+@pytest.mark.parametrize("name", TERMS)
+def test_gradients_equal_those_of_the_formulas(
+    name, teacher, student, sequences, targets, anchors, teacher_pools, student_pools
+) -> None:
+    method = started("mech", student, student_pools, anchors[1], sequences)
+    parameters = dict(student.named_parameters())
+    fast = torch.autograd.grad(
+        raw_terms(method, student, sequences, targets)[name],
+        parameters.values(),
+        allow_unused=True,
+    )
+    slow = torch.autograd.grad(
+        slow_terms(
+            teacher,
+            student,
+            frozen_copy(student),
+            sequences,
+            (teacher_pools, student_pools),
+            anchors,
+        )[name],
+        parameters.values(),
+        allow_unused=True,
+    )
+    scale = max(g.abs().max() for g in slow if g is not None)
+    assert scale > 0
+    for key, a, b in zip(parameters, fast, slow):
+        a, b = (torch.zeros(()) if g is None else g for g in (a, b))
+        assert (a - b).abs().max() < 1e-3 * scale, key
+
+
+def test_no_gradient_reaches_the_read_out(
+    student, sequences, targets, anchors, student_pools
+) -> None:
+    method = started("mech", student, student_pools, anchors[1], sequences)
+    sum(raw_terms(method, student, sequences, targets).values()).backward()
+    assert student.lm_head.weight.grad is None
+    assert student.model.norm.weight.grad is None
+    assert student.model.layers[0].self_attn.q_proj.weight.grad.abs().max() > 0
+
+
+def test_a_student_equal_to_its_teacher_has_no_mechanistic_loss(
+    teacher, sequences, targets, anchors, teacher_pools
+) -> None:
+    method = started("mech", teacher, teacher_pools, anchors[0], sequences)
+    for name, value in raw_terms(method, teacher, sequences, targets).items():
+        assert abs(value.item()) < 1e-6, name
+
+
+def test_each_term_counts_its_lambda_at_step_0(
+    student, sequences, targets, anchors, student_pools
+) -> None:
+    method = started("mech", student, student_pools, anchors[1], sequences)
+    method.measure(iter([step_inputs(method, student, sequences, targets)]))
+    for name, term in method.loss(step_inputs(method, student, sequences, targets)).items():
+        if name in TERMS:
+            expected = SETTINGS[f"distil.lambda_{name[:2]}"]
+            assert float(term.value) * term.weight == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize(("name", "kept"), [("p1_only", TERMS[:3]), ("p2_only", TERMS[3:])])
+def test_dropping_a_phase_leaves_the_other_as_it_was(
+    name, kept, student, sequences, targets, anchors, student_pools
+) -> None:
+    both, one = (
+        started(method, student, student_pools, anchors[1], sequences) for method in ("mech", name)
+    )
+    losses = []
+    for method in (both, one):
+        inputs = step_inputs(method, student, sequences, targets)
+        method.measure(iter([inputs]))
+        losses.append(method.loss(inputs))
+    assert set(losses[1]) == {"cot_nll", "cot_kl", *kept}
+    for term in losses[1]:
+        torch.testing.assert_close(losses[1][term].value, losses[0][term].value)
+        assert losses[1][term].weight == pytest.approx(losses[0][term].weight)
+
+
+def test_padding_and_company_change_nothing(
+    student, sequences, targets, anchors, student_pools
+) -> None:
+    method = started("mech", student, student_pools, anchors[1], sequences)
+    together = raw_terms(method, student, sequences, targets)
+    alone = [raw_terms(method, student, [sequence], targets) for sequence in sequences]
+    early = sum(terms["p1_attention"] for terms in alone) / 3
+    late = (alone[0]["p2_write"] + alone[2]["p2_write"]) / 2  # the second has no such position
+    torch.testing.assert_close(together["p1_attention"], early, rtol=1e-4, atol=1e-6)
+    torch.testing.assert_close(together["p2_write"], late, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("whose", ["student", "teacher"])
+def test_a_phase_with_an_empty_pool_is_left_out_and_named(
+    whose, student, sequences, targets, anchors, student_pools
+) -> None:
+    pools = student_pools if whose == "teacher" else pools_of({(0, 0): 1.0}, {})
+    method = load_method("mech")(SETTINGS)
+    sizes = {1: 3, 2: 0 if whose == "teacher" else 2}
+    method.start(Student(student, pools, anchors[1], sizes), sequences)
+    assert method.left_out() == (f"phase 2: the {whose}'s pool is empty",)
+    assert set(raw_terms(method, student, sequences, targets)) == set(TERMS[:3])
+
+
+def test_without_any_pool_the_plain_loss_remains(student, sequences, targets, anchors) -> None:
+    method = load_method("mech")(SETTINGS)
+    method.start(Student(student, pools_of({}, {}), anchors[1], {1: 3, 2: 2}), sequences)
+    inputs = step_inputs(method, student, sequences, targets)
+    method.measure(iter([inputs]))
+    assert set(method.loss(inputs)) == {"cot_nll", "cot_kl"}
+    assert len(method.left_out()) == 2
+
+
+def test_gradients_stay_finite_with_unused_slots(
+    student, sequences, targets, anchors, student_pools
+) -> None:
+    method = started("mech", student, student_pools, anchors[1], sequences)
+    sum(raw_terms(method, student, sequences, targets).values()).backward()
+    for name, parameter in student.named_parameters():
+        assert parameter.grad is None or torch.isfinite(parameter.grad).all(), name
+
+
+def test_a_teacher_without_pools_caches_zeros(teacher, sequences, anchors) -> None:
+    cached = cache_targets(
+        teacher, sequences, anchors[0], pools_of({}, {}), top_k=5, batch_size=2, pad_id=PAD
+    )
+    assert cached.pool_sizes == {1: 0, 2: 0}
+    assert all(not example.rows.any() for example in cached.examples.values())
+
+
+def test_batches_of_other_sizes_cache_the_same(
+    teacher, sequences, targets, anchors, teacher_pools
+) -> None:
+    alone = cache_targets(
+        teacher, sequences, anchors[0], teacher_pools, top_k=5, batch_size=1, pad_id=PAD
+    )
+    for name, example in targets.examples.items():
+        for field, value in vars(example).items():
+            other = getattr(alone.examples[name], field)
+            torch.testing.assert_close(value, other, rtol=1e-4, atol=1e-4)
+
+
+def test_another_seed_is_another_model() -> None:
+    assert not torch.equal(tiny_model(1).lm_head.weight, tiny_model(2).lm_head.weight)
