@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from transformers import PreTrainedTokenizerFast
 
 from mechdistill.artifacts import read_table, write_table
 from mechdistill.data.labels import LabelSpace
@@ -85,6 +86,22 @@ def draw_cases(
             drawn.append((f"{split}-{len(seen):05d}", split, case))
             seen.add(case.prompt)
     return drawn
+
+
+def check_tokens(cases: Sequence[Case], tokenizer: PreTrainedTokenizerFast) -> None:
+    """Make sure that each piece of each case is one token.
+
+    Raises:
+        InputError: the tokenizer belongs to another label space.
+    """
+    for case in cases:
+        for words in ([piece.text for piece in case.pieces], list(case.reference)):
+            ids = tokenizer(" ".join(words), add_special_tokens=False)["input_ids"]
+            if tokenizer.convert_ids_to_tokens(ids) != words:
+                raise InputError(
+                    f"the tokenizer splits or does not know words of {' '.join(words)[:80]!r}",
+                    "make label_space.json and tokenizer.json again in one run",
+                )
 
 
 def write_examples(path: str | Path, examples: Iterable[Example]) -> None:

@@ -1,7 +1,8 @@
 """The `icd` world: draws cases (problems, candidates, distractors) and writes them as text."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -9,6 +10,7 @@ from mechdistill.data.labels import LabelSpace
 from mechdistill.data.notes import SENTENCES, Piece, Problem, findings_of, note_pieces
 from mechdistill.data.prompts import candidate_pieces, reference_words
 from mechdistill.data.splits import split_of
+from mechdistill.errors import InputError
 
 Pair = tuple[str, str]
 
@@ -23,6 +25,22 @@ class WorldSettings:
     groups_in_context: int
     problems_min: int
     problems_max: int
+
+    @classmethod
+    def of(cls, seed: int, world: Mapping[str, Any]) -> "WorldSettings":
+        """From the root seed and the section `data.world`.
+
+        Raises:
+            InputError: the candidate list has no room for a decoy, or the world for distractors.
+        """
+        groups, most = world["groups_in_context"], world["problems_max"]
+        if most + 2 > groups or groups >= world["regions"]:
+            raise InputError(
+                f"data.world.groups_in_context is {groups}",
+                f"give at least problems_max + 2 = {most + 2} and fewer than the "
+                f"{world['regions']} regions, so that history and absences keep a decoy open",
+            )
+        return cls(seed, groups, world["problems_min"], most)
 
 
 @dataclass(frozen=True)

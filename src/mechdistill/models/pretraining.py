@@ -1,0 +1,160 @@
+"""The from-scratch teacher: a small causal language model trained on notes and templated reasoning.
+
+Each step draws fresh notes of training combinations from the world, as a function of the step's
+number alone; the loss is taken on the reasoning. A training that was killed goes on from its
+checkpoint and ends in the same weights, bit for bit.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+from torch.nn import functional
+from transformers import PreTrainedTokenizerFast
+
+from mechdistill.data.labels import LabelSpace
+from mechdistill.data.tokenizer import encode_prompt, encode_trace
+from mechdistill.data.world import WorldSettings, draw_case
+from mechdistill.errors import InputError
+from mechdistill.models.batching import pad_right
+from mechdistill.models.checkpoints import Checkpoint
+from mechdistill.models.optimiser import Optimiser
+from mechdistill.progress import track
+
+MAX_POSITIONS = 512
+
+Validate = Callable[[torch.nn.Module], Mapping[str, float]]
+
+
+class Text(NamedTuple):
+    """Token ids of a prompt and of the trace that follows it."""
+
+    prompt: list[int]
+    trace: list[int]
+
+
+@dataclass(frozen=True)
+class TeacherTraining:
+    """The section `teacher.training`."""
+
+    steps: int
+    batch_size: int
+    learning_rate: float
+    """Peak rate of Muon."""
+    adamw_learning_rate: float
+    warmup_steps: int
+    clip: float
+    """Largest gradient norm."""
+    validate_every: int
+    checkpoint_every: int
+    target_micro_f1: float
+    """Validation micro-F1 that the trained teacher must reach."""
+
+    @classmethod
+    def of(cls, section: Mapping[str, Any]) -> "TeacherTraining":
+        """From the parameters' section, all of whose keys are needed."""
+        return cls(**section)
+
+
+def draw_texts(
+    space: LabelSpace,
+    settings: WorldSettings,
+    tokenizer: PreTrainedTokenizerFast,
+    count: int,
+    rng: np.random.Generator,
+) -> list[Text]:
+    """Prompts and reference traces of fresh training notes."""
+    cases = [draw_case(space, settings, "training", rng) for _ in range(count)]
+    return [
+        Text(
+            encode_prompt(tokenizer, case.prompt), encode_trace(tokenizer, " ".join(case.reference))
+        )
+        for case in cases
+    ]
+
+
+def trace_loss(model: Any, texts: Sequence[Text]) -> Tensor:
+    """Mean cross-entropy over the trace tokens of all texts, prompts given.
+
+    Texts are padded on the right, where causal attention never looks; logits are computed at the
+    trace's positions alone.
+    """
+    ids = pad_right([[*text.prompt, *text.trace] for text in texts], 0)
+    starts = torch.tensor([len(text.prompt) for text in texts])[:, None]
+    ends = torch.tensor([len(text.prompt) + len(text.trace) for text in texts])[:, None]
+    positions = torch.arange(1, ids.shape[1])[None]
+    predicted = (positions >= starts) & (positions < ends)  # of token p by the state at p - 1
+    hidden = model.model(ids[:, :-1]).last_hidden_state
+    return functional.cross_entropy(model.lm_head(hidden[predicted]), ids[:, 1:][predicted])
+
+
+def train_teacher(
+    model: Any,
+    draw: Callable[[np.random.Generator], Sequence[Text]],
+    training: TeacherTraining,
+    checkpoint: Checkpoint,
+    validate: Validate,
+    seed: int,
+) -> pd.DataFrame:
+    """Train `model` in place and return its learning curve.
+
+    Args:
+        model: at its initial weights, also when there is a checkpoint to go on from.
+        draw: the texts of a step, from that step's own generator.
+        validate: scores of the model in evaluation mode, by name.
+        seed: of the stream of texts.
+
+    Returns:
+        step, metric, value: the mean training loss since the last row, and the scores.
+    """
+    optimiser = Optimiser(
+        model,
+        learning_rate=training.learning_rate,
+        adamw_learning_rate=training.adamw_learning_rate,
+        steps=training.steps,
+        warmup_steps=training.warmup_steps,
+    )
+    first, notes = checkpoint.restore(model, optimiser)
+    rows: list[list[Any]] = notes.get("rows", [])
+    losses: list[float] = notes.get("losses", [])
+    model.train()
+    for step in track(range(first, training.steps), "teacher step", training.steps, done=first):
+        loss = trace_loss(model, draw(np.random.default_rng([seed, 4, step])))
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), training.clip)
+        optimiser.step(step)
+        losses.append(loss.item())
+        finished = step + 1
+        if finished % training.validate_every == 0 or finished == training.steps:
+            rows.append([finished, "loss", float(np.mean(losses))])
+            rows += [[finished, name, value] for name, value in _scores(model, validate).items()]
+            losses = []
+        if finished % training.checkpoint_every == 0:
+            checkpoint.save(finished, model, optimiser, {"rows": rows, "losses": losses})
+    return pd.DataFrame(rows, columns=["step", "metric", "value"])
+
+
+def require_score(curve: pd.DataFrame, metric: str, target: float) -> None:
+    """Make sure that the last value of a metric reaches its target.
+
+    Raises:
+        InputError: it does not; a study must not be built on a teacher that cannot do the task.
+    """
+    reached = float(curve.loc[curve["metric"] == metric, "value"].iloc[-1])
+    if reached < target:
+        raise InputError(
+            f"the teacher's validation {metric} is {reached:.3f} after training, "
+            f"teacher.training.target_{metric} is {target}",
+            "raise teacher.training.steps, or make the world or the target smaller",
+        )
+
+
+def _scores(model: Any, validate: Validate) -> Mapping[str, float]:
+    model.eval()
+    scores = validate(model)
+    model.train()
+    return scores

@@ -1,0 +1,39 @@
+"""Greedy traces of a model on examples, parsed."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from transformers import PreTrainedTokenizerFast
+
+from mechdistill.data.examples import Example
+from mechdistill.data.labels import LabelSpace
+from mechdistill.data.tokenizer import encode_prompt
+from mechdistill.models.generate import greedy
+from mechdistill.traces.parse import Trace, parse_trace
+
+
+def generate_traces(
+    model: Any,
+    examples: Sequence[Example],
+    tokenizer: PreTrainedTokenizerFast,
+    space: LabelSpace,
+    *,
+    early_tokens: int,
+    max_new_tokens: int,
+    batch_size: int,
+    what: str,
+) -> list[Trace]:
+    """Parsed greedy traces in the order of the examples; `what` is for progress lines."""
+    continuations = greedy(
+        model,
+        [encode_prompt(tokenizer, example.prompt) for example in examples],
+        max_new_tokens=max_new_tokens,
+        eos_id=tokenizer.eos_token_id,
+        pad_id=tokenizer.pad_token_id,
+        batch_size=batch_size,
+        what=what,
+    )
+    return [
+        parse_trace(example, ids, tokenizer, space, early_tokens)
+        for example, ids in zip(examples, continuations, strict=True)
+    ]
