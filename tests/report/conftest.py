@@ -187,3 +187,97 @@ def build() -> Builder:
 def heads() -> list[tuple[int, int]]:
     """All heads of a model of 4 layers and 8 heads, by layer."""
     return list(itertools.product(range(4), range(8)))
+
+
+@pytest.fixture
+def summary(build) -> pd.DataFrame:
+    """The patching summary of both phases, sites, directions and measures."""
+    shares = {"top": 0.8, "random": 0.1, "depth_matched": 0.2, "lowest": -0.02, "all": 0.97}
+    rows = []
+    for phase, metric in ((1, "focus"), (2, "confusion")):
+        for measure, site in itertools.product((metric, "margin"), ("pattern", "output")):
+            frame = build.patched(
+                {k: v * (0.05 if site == "pattern" else 1) for k, v in shares.items()},
+                metric=measure,
+                phase=phase,
+                site=site,
+                gap=20.0 if measure == "margin" else 0.3,
+            )
+            if measure == "margin":
+                frame[["clean", "corrupted", "patched"]] -= 0.5
+            keys = ["phase", "twin", "site", "direction", "ranking", "bin", "metric"]
+            for key, part in frame.groupby(keys):
+                start = part["corrupted" if key[3] == "denoise" else "clean"].mean()
+                gap = part["clean"].mean() - part["corrupted"].mean()
+                moved = part["patched"].mean() - start
+                pct = 100 * moved / (gap if key[3] == "denoise" else -gap)
+                rows.append(
+                    dict(zip(keys, key, strict=True))
+                    | {
+                        "n": 24,
+                        "n_dropped": 1,
+                        "clean": part["clean"].mean(),
+                        "corrupted": part["corrupted"].mean(),
+                        "patched": part["patched"].mean(),
+                        "difference": moved,
+                        "ci_low": moved - 0.05 * abs(gap),
+                        "ci_high": moved + 0.05 * abs(gap),
+                        "pct_gap": pct,
+                        "pct_gap_low": pct - 5,
+                        "pct_gap_high": pct + 5,
+                        "pct_paper": 0.8 * pct if measure != "margin" else float("nan"),
+                    }
+                )
+    return pd.DataFrame(rows)
+
+
+@pytest.fixture
+def head_scores(heads) -> pd.DataFrame:
+    """Primary scores of both phases: falling with the layer in phase 1, rising in phase 2."""
+    rng = np.random.default_rng(0)
+    rows = []
+    for phase, key in ((1, ("coarse", "unembed", "out")), (2, ("refine", "", ""))):
+        for layer, head in heads:
+            value = (3 - layer if phase == 1 else layer) + rng.normal(0, 0.5)
+            rows.append(("teacher", phase, *key, layer, head, value, value - 0.2, value + 0.2, 100))
+    return pd.DataFrame(
+        rows,
+        columns=[
+            "model",
+            "phase",
+            "score",
+            "anchor",
+            "sinks",
+            "layer",
+            "head",
+            "value",
+            "ci_low",
+            "ci_high",
+            "n",
+        ],
+    )
+
+
+@pytest.fixture
+def dynamics(heads) -> pd.DataFrame:
+    """Shortlist similarity rises, near-miss similarity falls; undefined in the first stage."""
+    rng = np.random.default_rng(0)
+    stages = ("1-10", "11-20", "21-35", "36-50", "51+")
+    trends = {"similarity_shortlist": 0.1, "similarity_near_miss": -0.1, "help_cosine": 0.05}
+    rows = [
+        (
+            layer,
+            head,
+            f"n{i}",
+            stage,
+            quantity,
+            np.nan
+            if s == 0 and quantity != "help_cosine"
+            else 0.3 + slope * s + rng.normal(0, 0.1),
+        )
+        for layer, head in heads
+        for i in range(8)
+        for s, stage in enumerate(stages)
+        for quantity, slope in trends.items()
+    ]
+    return pd.DataFrame(rows, columns=["layer", "head", "example", "stage", "quantity", "value"])

@@ -28,7 +28,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
         *("phase", "score", "anchor", "sinks", "site", "direction"),
         *("spearman", "ci_low", "ci_high", "n"),
     ),
-    "dynamics": ("phase", "layer", "head", "example", "stage", "quantity", "value"),
+    "dynamics": ("layer", "head", "example", "stage", "quantity", "value"),
     "attention_rows": ("phase", "layer", "head", "example", "weights"),
     "margin": (
         *("phase", "twin", "site", "direction", "ranking", "bin", "draw"),

@@ -41,6 +41,10 @@ class Estimate:
         """The smallest difference that this many units would show (5 % two-sided, power 80 %)."""
         return (self.high - self.low) / 2 * _DETECTABLE_PER_HALF_WIDTH
 
+    def __neg__(self) -> Estimate:
+        """The same difference taken the other way round."""
+        return Estimate(-self.effect, -self.high, -self.low, self.n, self.unit)
+
     def known(self) -> bool:
         """Whether there is an interval to judge by."""
         return self.n >= 2 and all(map(math.isfinite, (self.effect, self.low, self.high)))

@@ -7,6 +7,8 @@ decision margin, since patterns alone cannot bring back what corrupted values la
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import pandas as pd
 
 from mechdistill.report.claims.registry import Outcome, claim
@@ -28,20 +30,41 @@ from mechdistill.report.verdicts import Part, Verdict
 
 NEGLIGIBLE = 0.1
 """Share of the top heads' effect below which a control's counts as negligible (C06)."""
+NOTHING_MOVED = "no corruption moved its measure"
 UNITS = {"focus": "cosine", "confusion": "cosine", "margin": "logits"}
 
-# site, table and metric of the two readings
-PRINTED = "pattern", "generated", None
-OUTPUTS = "output", "margin", "margin"
-Reading = tuple[str, str, str | None]
+
+@dataclass(frozen=True)
+class Reading:
+    """What is patched, how it is measured, and by which score the heads are ranked.
+
+    `metric` is None where each phase has its own; `score` is the suffix of an alternative ranking.
+    """
+
+    site: str
+    table: str
+    metric: str | None = None
+    score: str = ""
+
+    def measure(self, phase: int) -> str:
+        """The metric on which the phase is read."""
+        return self.metric or PAPER_METRIC[phase]
+
+    def ranking(self, name: str) -> str:
+        """The ranking's name in the tables."""
+        return name + self.score
+
+
+PRINTED = Reading("pattern", "generated")
+OUTPUTS = Reading("output", "margin", "margin")
+BY_HELP = Reading("output", "margin", "margin", "_help")
 
 
 def _sweep(evidence: Evidence, phase: int, direction: str, reading: Reading) -> Outcome:
     """The largest top bin has an effect, and the effect grows with the number of heads."""
-    site, table, named = reading
-    metric = named or PAPER_METRIC[phase]
-    frame, boot = evidence.table(table), evidence.design.bootstrap
-    unit = UNITS[metric]
+    site, metric = reading.site, reading.measure(phase)
+    frame, boot = evidence.table(reading.table), evidence.design.bootstrap
+    unit, ranking = UNITS[metric], reading.ranking("top")
     gap = boot.mean(gaps(frame, phase, site, direction, metric), unit)
     if not gap.known() or gap.low <= 0:
         return Outcome(
@@ -50,10 +73,10 @@ def _sweep(evidence: Evidence, phase: int, direction: str, reading: Reading) -> 
             Verdict.UNDECIDED,
         )
     effect = effects(frame, phase, site, direction, metric)
-    top = under(effect, "top")
-    bins = bins_of(effect, "top")
+    top = under(effect, ranking)
+    bins = bins_of(effect, ranking)
     largest = boot.mean(top[bins[-1]], unit)
-    growth = boot.mean(trend(effect, "top"), f"{unit} per doubling")
+    growth = boot.mean(trend(effect, ranking), f"{unit} per doubling")
     listed = ", ".join(f"{k}: {percent(100 * float(top[k].mean()) / gap.effect)}" for k in bins)
     ceiling = ""
     if "all" in effect.columns.get_level_values("ranking"):
@@ -71,12 +94,12 @@ def _sweep(evidence: Evidence, phase: int, direction: str, reading: Reading) -> 
 
 def _controls(evidence: Evidence, reading: Reading) -> Outcome:
     """Top beats count-matched random heads; random and lowest heads do next to nothing."""
-    site, table, named = reading
-    frame, boot, design = evidence.table(table), evidence.design.bootstrap, evidence.design
+    site, frame = reading.site, evidence.table(reading.table)
+    boot, design = evidence.design.bootstrap, evidence.design
     parts: list[Part] = []
     skipped: list[str] = []
     for phase in (1, 2):
-        metric = named or PAPER_METRIC[phase]
+        metric = reading.measure(phase)
         for direction in ("denoise", "noise"):
             gap = boot.mean(gaps(frame, phase, site, direction, metric), UNITS[metric])
             if not gap.known() or gap.low <= 0:
@@ -100,15 +123,12 @@ def _controls(evidence: Evidence, reading: Reading) -> Outcome:
                 for name in ("random", "lowest")
             ]
     if not parts:
-        raise NotTested("no corruption moved its measure, so controls cannot be compared")
+        raise NotTested(NOTHING_MOVED)
     note = (
         f"Means over the bins of at most {design.few_heads} heads; a control counts as negligible "
         f"if its interval includes 0 or its mean is under {percent(100 * NEGLIGIBLE)} of the top's."
     )
-    if skipped:
-        note += f" Left out, since the corruption moved nothing: {', '.join(skipped)}."
-        return Outcome(tuple(parts), note, Verdict.UNDECIDED)
-    return Outcome(tuple(parts), note)
+    return _open_where_skipped(parts, note, skipped)
 
 
 def _negligible(boot: Bootstrap, name: str, top: pd.Series, control: pd.Series, unit: str) -> Part:
@@ -124,18 +144,35 @@ def _negligible(boot: Bootstrap, name: str, top: pd.Series, control: pd.Series, 
 
 def _few_suffice(evidence: Evidence, reading: Reading) -> Outcome:
     """The smallest bin does more than its share of the largest bin's effect."""
-    site, table, named = reading
-    frame, boot = evidence.table(table), evidence.design.bootstrap
-    parts = []
+    site, frame = reading.site, evidence.table(reading.table)
+    boot = evidence.design.bootstrap
+    parts: list[Part] = []
+    skipped: list[str] = []
     for phase in (1, 2):
-        metric = named or PAPER_METRIC[phase]
+        metric = reading.measure(phase)
         for direction in ("denoise", "noise"):
+            gap = boot.mean(gaps(frame, phase, site, direction, metric), UNITS[metric])
+            if not gap.known() or gap.low <= 0:
+                skipped.append(f"phase {phase} {direction}")
+                continue
             effect = effects(frame, phase, site, direction, metric)
             few, many = bins_of(effect, "top")[0], bins_of(effect, "top")[-1]
             excess = boot.mean(concentration(effect, "top"), UNITS[metric])
             name = f"phase {phase} {direction}: top {few} minus {few}/{many} of top {many}"
             parts.append(Part(name, excess, +1))
-    return Outcome(tuple(parts))
+    if not parts:
+        raise NotTested(NOTHING_MOVED)
+    return _open_where_skipped(parts, "", skipped)
+
+
+def _open_where_skipped(parts: list[Part], note: str, skipped: list[str]) -> Outcome:
+    """The parts' outcome; where a part could not be measured, only a failure is certain."""
+    if not skipped:
+        return Outcome(tuple(parts), note)
+    note = f"{note} Left out, since the corruption moved nothing: {', '.join(skipped)}."
+    refuted = any(part.verdict is Verdict.DOES_NOT_HOLD for part in parts)
+    verdict = Verdict.DOES_NOT_HOLD if refuted else Verdict.UNDECIDED
+    return Outcome(tuple(parts), note.strip(), verdict)
 
 
 @claim("C04", "generated")
@@ -188,6 +225,11 @@ def denoising_restores_within_margin(evidence: Evidence) -> Outcome:
     return _sweep(evidence, 2, "denoise", OUTPUTS)
 
 
+@claim("C13.help", "margin")
+def denoising_help_heads_restores_within_margin(evidence: Evidence) -> Outcome:
+    return _sweep(evidence, 2, "denoise", BY_HELP)
+
+
 @claim("C14", "generated")
 def noising_raises_confusion(evidence: Evidence) -> Outcome:
     return _sweep(evidence, 2, "noise", PRINTED)
@@ -196,6 +238,11 @@ def noising_raises_confusion(evidence: Evidence) -> Outcome:
 @claim("C14.outputs", "margin")
 def noising_lowers_within_margin(evidence: Evidence) -> Outcome:
     return _sweep(evidence, 2, "noise", OUTPUTS)
+
+
+@claim("C14.help", "margin")
+def noising_help_heads_lowers_within_margin(evidence: Evidence) -> Outcome:
+    return _sweep(evidence, 2, "noise", BY_HELP)
 
 
 @claim("C15", "manipulation")

@@ -41,19 +41,12 @@ def difference(evidence: Evidence, metric: str, method: str, reference: str) -> 
     Raises:
         NotTested: one of them has no such score.
     """
-    compared = evidence.tables.get("comparisons")
-    if compared is not None:
-        row = compared[
-            (compared["metric"] == metric)
-            & (compared["method"] == method)
-            & (compared["baseline"] == reference)
-        ]
-        if len(row):
-            first = row.iloc[0]
-            return Estimate(
-                float(first["difference"]), float(first["ci_low"]), float(first["ci_high"]),
-                int(first["n_documents"]), unit_of(metric),
-            )  # fmt: skip
+    found = _compared(evidence, metric, method, reference)
+    if found is not None:
+        return found
+    mirrored = _compared(evidence, metric, reference, method)
+    if mirrored is not None:
+        return -mirrored
     scores = evidence.table("scores")
     notes = shared_notes(scores, metric, (method, reference))
     ours = score_grid(scores, metric, method, notes)
@@ -61,6 +54,24 @@ def difference(evidence: Evidence, metric: str, method: str, reference: str) -> 
     if 1 not in (len(ours), len(theirs)) and len(ours) != len(theirs):
         raise NotTested(f"{method} and {reference} were trained on different numbers of seeds")
     return evidence.design.bootstrap.grid(ours - theirs, unit_of(metric))
+
+
+def _compared(evidence: Evidence, metric: str, method: str, reference: str) -> Estimate | None:
+    """The significance stage's answer, if it compared this pair in this order."""
+    compared = evidence.tables.get("comparisons")
+    if compared is None:
+        return None
+    rows = compared[
+        (compared["metric"] == metric)
+        & (compared["method"] == method)
+        & (compared["baseline"] == reference)
+    ]
+    if rows.empty:
+        return None
+    row = rows.iloc[0]
+    low, high = float(row["ci_low"]), float(row["ci_high"])
+    notes = int(row["n_documents"])
+    return Estimate(float(row["difference"]), low, high, notes, unit_of(metric))
 
 
 def unit_of(metric: str) -> str:

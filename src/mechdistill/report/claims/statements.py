@@ -45,10 +45,18 @@ STATEMENTS = {
         "Denoising the attention patterns of the top RefineScore heads lowers Confusion, more "
         "with more heads (sufficiency)"
     ),
+    "C13.help": (
+        "C13 read on head outputs, the margin of within-region decisions and heads ranked by "
+        "Help, the write factor of RefineScore, alone"
+    ),
     "C13.outputs": "C13 read on head outputs and the margin of within-region decisions",
     "C14": (
         "Noising the attention patterns of the top RefineScore heads raises Confusion, more "
         "with more heads (necessity)"
+    ),
+    "C14.help": (
+        "C14 read on head outputs, the margin of within-region decisions and heads ranked by "
+        "Help, the write factor of RefineScore, alone"
     ),
     "C14.outputs": "C14 read on head outputs and the margin of within-region decisions",
     "C15": "The near-miss corruption steers the later reasoning to the near-miss reading",

@@ -149,9 +149,7 @@ def focus_and_confusion_gain_most(evidence: Evidence) -> Outcome:
 def _gap(evidence: Evidence, metric: str) -> Estimate:
     """How much better the teacher is than vanilla."""
     gap = difference(evidence, metric, PLAIN, TEACHER)
-    if BY_KEY[metric].better < 0:
-        return gap
-    return Estimate(-gap.effect, -gap.high, -gap.low, gap.n, gap.unit)
+    return gap if BY_KEY[metric].better < 0 else -gap
 
 
 def _share_difference(evidence: Evidence, one: str, other: str) -> Estimate:
@@ -263,8 +261,9 @@ def all_gains_significant(evidence: Evidence) -> Outcome:
         (part,),
         (
             f"{count(len(passed), 'cell')} of {len(cells)} (LAS was not measured) pass both tests "
-            f"as a gain over the best baseline: {listed}. Wilcoxon does not apply to macro-F1, which a "
-            f"single note does not have. Weakest cell: p {plain(float(weakest['p_wilcoxon']))}."
+            f"as a gain over the best baseline: {listed}. Wilcoxon does not apply to macro-F1, "
+            "which a single note does not have. Weakest cell: Wilcoxon p "
+            f"{plain(float(weakest['p_wilcoxon']))}."
         ),
         Verdict.HOLDS if len(passed) == len(cells) else Verdict.DOES_NOT_HOLD,
     )

@@ -1,0 +1,247 @@
+"""Table 1: its tidy form (CSV), and its wide form for LaTeX and HTML.
+
+Marks compare mech with the best baseline, chosen on the validation notes; gains compare it with
+each baseline. Both stand in the caption, so that no reader has to guess the reference.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import pandas as pd
+
+from mechdistill.report.formats import MISSING, interval, plain, signed
+from mechdistill.report.metrics import BY_KEY, Metric, method_name
+from mechdistill.significance.plan import ABLATIONS, PROPOSED, TEACHER, baselines
+
+COLUMNS = (
+    *("method", "metric", "better", "value", "ci_low", "ci_high", "n_documents", "n_seeds"),
+    *("baseline", "is_mark_reference", "gain", "gain_low", "gain_high"),
+    *("p_wilcoxon", "p_holm", "mark"),
+)
+Tone = Literal["", "good", "bad"]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A number, its interval below it, and a mark: "▲" or "▼" by sign, good or bad by direction."""
+
+    text: str = MISSING
+    below: str = ""
+    mark: str = ""
+    tone: Tone = ""
+
+
+@dataclass(frozen=True)
+class Line:
+    """A row: a method's values, or mech's gains over one baseline."""
+
+    name: str
+    kind: Literal["value", "proposed", "gain", "teacher"]
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True)
+class Table:
+    """What LaTeX and HTML show."""
+
+    caption: str
+    metrics: tuple[Metric, ...]
+    lines: tuple[Line, ...]
+
+
+def tidy(values: pd.DataFrame, comparisons: pd.DataFrame) -> pd.DataFrame:
+    """Values and gains as rows: a value row has no baseline, a gain row has no value.
+
+    Args:
+        values: of `mechdistill.report.values.method_values`.
+        comparisons: of the significance stage; the rows of mech against baselines are kept.
+    """
+    own = values.assign(baseline="", is_mark_reference=False, mark="")
+    truly = baselines([m for m in values["method"].unique() if m != TEACHER])
+    gains = comparisons[
+        (comparisons["method"] == PROPOSED) & comparisons["baseline"].isin(truly)
+    ].rename(
+        columns={
+            "difference": "gain",
+            "ci_low": "gain_low",
+            "ci_high": "gain_high",
+            "is_best_baseline": "is_mark_reference",
+        }
+    )
+    both = pd.concat([own, gains], ignore_index=True)
+    both["better"] = [BY_KEY[m].better if m in BY_KEY else None for m in both["metric"]]
+    return both.reindex(columns=list(COLUMNS))
+
+
+def build(frame: pd.DataFrame, metrics: Sequence[Metric], title: str) -> Table:
+    """The wide table of some metrics from the tidy one."""
+    methods = list(dict.fromkeys(frame.loc[frame["value"].notna(), "method"]))
+    rivals = [m for m in baselines(methods) if m != TEACHER]
+    order = [*rivals, *(m for m in ABLATIONS if m in methods)]
+    reference = _mark_reference(frame)
+    lines = [Line(method_name(m), "value", _values(frame, m, metrics)) for m in order]
+    if PROPOSED in methods:
+        cells = _values(frame, PROPOSED, metrics, reference)
+        lines.append(Line(method_name(PROPOSED), "proposed", cells))
+        lines += [
+            Line(f"gain over {method_name(b)}", "gain", _gains(frame, b, metrics)) for b in rivals
+        ]
+    if TEACHER in methods:
+        lines.append(Line(method_name(TEACHER), "teacher", _values(frame, TEACHER, metrics)))
+    return Table(_caption(frame, title, reference, metrics), tuple(metrics), tuple(lines))
+
+
+def to_csv(frame: pd.DataFrame) -> str:
+    """The tidy table as CSV, numbers unrounded."""
+    text: str = frame.to_csv(index=False, lineterminator="\n")
+    return text
+
+
+def to_html(table: Table) -> str:
+    """One `<table>` element, without styles of its own."""
+    head = "".join(
+        f'<th scope="col" title="{html.escape(m.long)}">{html.escape(m.short)}&nbsp;{m.arrow}</th>'
+        for m in table.metrics
+    )
+    rows = "\n".join(
+        f'<tr class="{line.kind}"><th scope="row">{html.escape(line.name)}</th>'
+        + "".join(map(_html_cell, line.cells))
+        + "</tr>"
+        for line in table.lines
+    )
+    return (
+        f'<table class="results">\n<caption>{html.escape(table.caption)}</caption>\n'
+        f'<thead><tr><th scope="col">Method</th>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n'
+        "</table>\n"
+    )
+
+
+def to_latex(table: Table) -> str:
+    """A `table*` environment for booktabs; the marks need amssymb."""
+    head = " & ".join(f"{_tex(m.short)}${_TEX_ARROW[m.better]}$" for m in table.metrics)
+    body = "\n".join(_tex_line(line) for line in table.lines)
+    return (
+        "% needs \\usepackage{booktabs,amssymb}\n"
+        "\\begin{table*}\n\\centering\\small\n"
+        f"\\caption{{{_tex(table.caption)}}}\n"
+        f"\\begin{{tabular}}{{l{'c' * len(table.metrics)}}}\n\\toprule\n"
+        f"Method & {head} \\\\\n\\midrule\n{body}\n\\bottomrule\n\\end{{tabular}}\n"
+        "\\end{table*}\n"
+    )
+
+
+def _values(
+    frame: pd.DataFrame, method: str, metrics: Sequence[Metric], reference: str = ""
+) -> tuple[Cell, ...]:
+    rows = _by_metric(frame[(frame["method"] == method) & frame["value"].notna()])
+    cells = []
+    for metric in metrics:
+        row = rows.get(metric.key)
+        if row is None:
+            cells.append(Cell())
+            continue
+        mark, tone = _mark(frame, metric, reference) if reference else ("", "")
+        ends = interval(row["ci_low"], row["ci_high"])
+        cells.append(Cell(plain(row["value"]), ends, mark, tone))
+    return tuple(cells)
+
+
+def _gains(frame: pd.DataFrame, baseline: str, metrics: Sequence[Metric]) -> tuple[Cell, ...]:
+    rows = _by_metric(frame[(frame["baseline"] == baseline) & frame["gain"].notna()])
+    cells = []
+    for metric in metrics:
+        row = rows.get(metric.key)
+        if row is None:
+            cells.append(Cell())
+            continue
+        mark, tone = _mark(frame, metric, baseline)
+        ends = interval(row["gain_low"], row["gain_high"])
+        cells.append(Cell(signed(row["gain"]), ends, mark, tone))
+    return tuple(cells)
+
+
+def _by_metric(rows: pd.DataFrame) -> dict[str, dict[str, Any]]:
+    records: list[dict[str, Any]] = rows.to_dict("records")  # type: ignore[assignment]
+    return {record["metric"]: record for record in records}
+
+
+def _mark(frame: pd.DataFrame, metric: Metric, baseline: str) -> tuple[str, Tone]:
+    rows = frame[(frame["baseline"] == baseline) & (frame["metric"] == metric.key)]
+    mark = str(rows["mark"].iloc[0]) if len(rows) else ""
+    if mark not in ("up", "down"):
+        return "", ""
+    good = (mark == "up") == (metric.better > 0)
+    return ("▲" if mark == "up" else "▼"), ("good" if good else "bad")
+
+
+def _mark_reference(frame: pd.DataFrame) -> str:
+    chosen = frame.loc[frame["is_mark_reference"].fillna(False).astype(bool), "baseline"]
+    return str(chosen.iloc[0]) if len(chosen) else ""
+
+
+def _caption(frame: pd.DataFrame, title: str, reference: str, metrics: Sequence[Metric]) -> str:
+    values = frame[frame["value"].notna()]
+    notes = int(values["n_documents"].max()) if len(values) else 0
+    seeds = int(values["n_seeds"].max()) if len(values) else 0
+    parts = [
+        f"{title} Mean over {notes} test notes and {seeds} training seeds (the teacher has one); "
+        "in brackets the 95 % interval, notes and seeds resampled."
+    ]
+    if reference:
+        parts.append(
+            "▲ and ▼ in the mech line: higher or lower than the best baseline on the validation "
+            f"notes ({method_name(reference)}), bootstrap interval without 0 and, where a single "
+            "note has a value, Wilcoxon p < 0.05; in the gain lines the same against the baseline "
+            "named."
+        )
+    absent = [m.short for m in metrics if m.key not in set(values["metric"])]
+    if absent:
+        parts.append(f"Not measured in this study: {', '.join(absent)}.")
+    return " ".join(parts)
+
+
+def _html_cell(cell: Cell) -> str:
+    mark = f'<span class="mark {cell.tone}">{cell.mark}</span>' if cell.mark else ""
+    below = f"<small>{html.escape(cell.below)}</small>" if cell.below else ""
+    text = html.escape(cell.text).replace("-", "−")
+    return f"<td>{text}{mark}{below.replace('-', '−')}</td>"
+
+
+def _tex_line(line: Line) -> str:
+    numbers = " & ".join(_tex_cell(cell) for cell in line.cells)
+    intervals = " & ".join(
+        f"{{\\scriptsize ${cell.below}$}}" if cell.below else "" for cell in line.cells
+    )
+    rule = "\\midrule\n" if line.kind in ("proposed", "teacher") else ""
+    return f"{rule}{_tex(line.name)} & {numbers} \\\\\n & {intervals} \\\\"
+
+
+def _tex_cell(cell: Cell) -> str:
+    if cell.text == MISSING:
+        return "--"
+    mark = {"▲": "\\blacktriangle", "▼": "\\blacktriangledown", "": ""}[cell.mark]
+    return f"${cell.text}{mark}$"
+
+
+_TEX_ARROW = {1: "\\uparrow", -1: "\\downarrow"}
+
+
+def _tex(text: str) -> str:
+    """Text safe in LaTeX."""
+    for raw, safe in (
+        ("\\", "\\textbackslash{}"),
+        ("%", "\\%"),
+        ("&", "\\&"),
+        ("_", "\\_"),
+        ("#", "\\#"),
+        ("▲", "$\\blacktriangle$"),
+        ("▼", "$\\blacktriangledown$"),
+        ("–", "--"),
+        ("<", "$<$"),
+    ):
+        text = text.replace(raw, safe)
+    return text

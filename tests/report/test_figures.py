@@ -1,0 +1,203 @@
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.axis import Axis
+from matplotlib.colors import to_hex
+from matplotlib.text import Text
+
+from mechdistill.report.attention import AttendedNote, Word
+from mechdistill.report.figures import style
+from mechdistill.report.figures.attention import figure4, flow
+from mechdistill.report.figures.curves import curve_bands, figure1
+from mechdistill.report.figures.heads import figure7, ranked_scores, stage_means
+from mechdistill.report.figures.patching import patching_figure
+from mechdistill.report.resampling import Bootstrap
+
+BOOT = Bootstrap(50, 0)
+
+
+def note():
+    words = [
+        Word("<bos>", "", 0.1),
+        Word("History:", "", 0.02),
+        Word("leg swelling", "evidence", 0.3),
+    ]
+    words += [Word("I50.21 " + "very long description " * 4, "", 0.01), Word("gout", "anchor", 0.2)]
+    words += [Word(f"word{i}", "cue" if i == 7 else "", 0.003) for i in range(80)]
+    return AttendedNote("ranking-00000", (2, 7), tuple(words), 0.1)
+
+
+@pytest.fixture
+def figures(build, summary, head_scores, dynamics):
+    """Number -> function that draws."""
+    shapes = {
+        (method, metric): (lambda t, k=k: 0.3 + 0.3 * t - 0.02 * k)
+        for k, method in enumerate(style.METHODS)
+        for metric in ("focus", "confusion")
+    }
+    return {
+        1: lambda: figure1(build.curves(shapes), tuple(style.METHODS), BOOT),
+        4: lambda: figure4(head_scores, note(), 4),
+        5: lambda: patching_figure(summary, 1),
+        7: lambda: figure7(head_scores, dynamics, 4, BOOT),
+        8: lambda: patching_figure(summary, 2),
+    }
+
+
+def texts(figure):
+    """Drawn texts with something in them, and their boxes in pixels."""
+    figure.draw_without_rendering()
+    renderer = figure.canvas.get_renderer()
+    beyond = {id(label) for label in labels_beyond_their_axis(figure)}
+    return [
+        (text, text.get_window_extent(renderer))
+        for text in figure.findobj(Text)
+        if text.get_visible() and text.get_text().strip() and id(text) not in beyond
+    ]
+
+
+def labels_beyond_their_axis(figure):
+    """Tick labels that matplotlib keeps and does not draw."""
+    for axis in figure.findobj(Axis):
+        low, high = sorted(axis.get_view_interval())
+        for tick in axis.get_major_ticks():
+            if not low <= tick.get_loc() <= high:
+                yield from (tick.label1, tick.label2)
+
+
+@pytest.mark.parametrize("number", [1, 4, 5, 7, 8])
+def test_figure_is_legible(figures, number):
+    """No text over another, none beyond the page, none smaller than 6 points."""
+    figure = figures[number]()
+    with style.style():
+        found = texts(figure)
+    width, height = figure.bbox.width, figure.bbox.height
+    for text, box in found:
+        assert box.x0 >= -1, text
+        assert box.y0 >= -1, text
+        assert box.x1 <= width + 1, text
+        assert box.y1 <= height + 1, text
+        assert text.get_fontsize() >= 6, text
+    for (one, a), (other, b) in itertools.combinations(found, 2):
+        wide = min(a.x1, b.x1) - max(a.x0, b.x0)
+        high = min(a.y1, b.y1) - max(a.y0, b.y0)
+        assert not (wide > 1 and high > 1), (one, other)
+
+
+def test_files_are_the_same_bytes_each_time(figures, tmp_path):
+    for run in "ab":
+        style.save(figures[7](), tmp_path / f"{run}.pdf", tmp_path / f"{run}.png")
+    for suffix in ("pdf", "png"):
+        one, other = ((tmp_path / f"{run}.{suffix}").read_bytes() for run in "ab")
+        assert one == other
+    assert b"CreationDate" not in (tmp_path / "a.pdf").read_bytes()
+
+
+def test_bars_are_the_summarys_means(summary):
+    figure = patching_figure(summary, 1)
+    panel = figure.axes[2]  # denoise, outputs, generated reasoning
+    rows = summary[
+        (summary["phase"] == 1)
+        & (summary["site"] == "output")
+        & (summary["direction"] == "denoise")
+        & (summary["metric"] == "focus")
+    ]
+    heights = sorted(p.get_height() for p in panel.patches if p.get_width() < 0.6)
+    assert heights == pytest.approx(sorted(rows["patched"]))
+
+
+def test_both_percentages_stand_under_the_bins(summary):
+    panel = patching_figure(summary, 1).axes[2]
+    labels = [text.get_text() for text in panel.get_xticklabels()]
+    assert labels[0] == "corrupted\npct_gap\npct_paper"
+    assert labels[-2] == "16\n80 %\n64 %"
+    assert labels[-1].startswith("all\n")
+
+
+def test_undefined_percentage_is_a_dash(summary):
+    panel = patching_figure(summary, 1).axes[6]  # margin: the paper has no percentage for it
+    assert panel.get_xticklabels()[1].get_text().endswith("\n–")
+
+
+def test_condition_that_was_not_run_is_said_to_be_missing(summary):
+    figure = patching_figure(summary[summary["metric"] != "margin"], 1)
+    assert "not run" in [text.get_text() for text in figure.axes[4].texts]
+
+
+def test_palette_is_okabe_and_itos():
+    palette = {
+        "#000000",
+        "#e69f00",
+        "#56b4e9",
+        "#009e73",
+        "#f0e442",
+        "#0072b2",
+        "#d55e00",
+        "#cc79a7",
+    }
+    used = {to_hex(colour) for colour, *_ in style.METHODS.values()}
+    used |= {to_hex(colour) for colour, _ in style.DEPTHS}
+    assert used <= palette
+    assert len(used & palette) == len(style.METHODS) or len(used) >= 6
+
+
+def test_methods_differ_in_more_than_colour():
+    looks = [(dashes, marker) for _, dashes, marker in style.METHODS.values()]
+    assert len(set(looks)) == len(looks)
+
+
+def test_curve_band_is_mean_over_seeds_and_notes(build):
+    curves = build.curves({("mech", "focus"): lambda t: t})
+    band = curve_bands(curves, "mech", "focus", "cumulative", BOOT)
+    mean = curves[curves["kind"] == "cumulative"].groupby("t")["value"].mean()
+    assert band["mean"].to_numpy() == pytest.approx(mean.to_numpy())
+    assert (band["low"] < band["mean"]).all()
+    assert (band["n"] == 10).all()
+
+
+def test_method_without_curves_is_left_out(build):
+    figure = figure1(build.curves({("mech", "focus"): lambda t: t}), ("teacher", "mech"), BOOT)
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["Mech (phases 1 and 2)"]
+
+
+def test_best_head_is_on_top(head_scores):
+    scores = ranked_scores(head_scores, 2)
+    assert scores["value"].is_monotonic_decreasing
+    figure = figure7(head_scores, _dynamics(), 4, BOOT)
+    labels = [text.get_text() for text in figure.axes[0].get_yticklabels()]
+    best = scores.iloc[0]
+    assert labels[-1] == f"L{best['layer']}H{best['head']}"
+
+
+def _dynamics():
+    return pd.DataFrame(
+        [(0, 0, "n0", "1-10", "help_cosine", 0.1)],
+        columns=["layer", "head", "example", "stage", "quantity", "value"],
+    )
+
+
+def test_undefined_stage_is_a_gap(dynamics):
+    means = stage_means(dynamics, (0, 0), "similarity_shortlist", BOOT)
+    assert "1-10" not in set(means["stage"])
+    assert means["n"].eq(8).all()
+
+
+def test_words_fill_lines_without_overlap():
+    placed = flow([f"word{i}" * (1 + i % 3) for i in range(60)], 200.0)
+    lines = {}
+    for word in placed:
+        assert word.x + word.width <= 200.0 + 1e-9
+        lines.setdefault(word.y, []).append(word)
+    for line in lines.values():
+        ends = [word.x + word.width for word in line]
+        starts = [word.x for word in line]
+        assert all(np.array(starts[1:]) > np.array(ends[:-1]))
+    assert [word.index for word in placed] == list(range(60))
+
+
+def test_long_label_is_cut_and_marked():
+    (placed,) = flow(["x" * 100], 400.0)
+    assert placed.text.endswith("…")
+    assert len(placed.text) <= 34

@@ -1,0 +1,172 @@
+import html.parser
+import io
+
+import pandas as pd
+import pytest
+
+from mechdistill.report.formats import count, interval, percent, plain, signed
+from mechdistill.report.metrics import TABLE1
+from mechdistill.report.resampling import Bootstrap
+from mechdistill.report.tables import build, tidy, to_csv, to_html, to_latex
+from mechdistill.report.values import method_values
+from mechdistill.significance.measures import corpus_measures, document_measures
+
+METHODS = ("teacher", "vanilla", "vanilla_positions", "mech", "p1_only")
+
+
+@pytest.fixture
+def frame(build_):
+    means = {
+        (m, metric): 0.4 + 0.05 * i
+        for i, m in enumerate(METHODS)
+        for metric in ("focus", "confusion")
+    }
+    values = method_values(document_measures(build_.scores(means)), Bootstrap(100, 0))
+    comparisons = build_.comparisons(
+        [
+            ("focus", "mech", "vanilla", 0.10, 0.05, 0.15, "up"),
+            ("focus", "mech", "vanilla_positions", 0.05, -0.01, 0.11, ""),
+            ("confusion", "mech", "vanilla", 0.10, 0.02, 0.15, "up"),
+            ("confusion", "mech", "vanilla_positions", -0.05, -0.09, -0.01, "down"),
+            ("focus", "p1_only", "vanilla", 0.2, 0.1, 0.3, "up"),
+            ("focus", "mech", "teacher", -0.2, -0.3, -0.1, "down"),
+        ],
+        best="vanilla_positions",
+    )
+    return tidy(values, comparisons)
+
+
+@pytest.fixture
+def build_(build):
+    return build
+
+
+def cell(table, line, metric):
+    column = [m.key for m in table.metrics].index(metric)
+    return next(row for row in table.lines if row.name == line).cells[column]
+
+
+def test_marks_are_against_the_best_baseline_and_gains_against_each(frame):
+    table = build(frame, TABLE1, "Title.")
+    mech = "Mech (phases 1 and 2)"
+    assert cell(table, mech, "focus").mark == ""
+    assert (cell(table, mech, "confusion").mark, cell(table, mech, "confusion").tone) == (
+        "▼",
+        "good",
+    )
+    over_vanilla = cell(table, "gain over Vanilla CoT distillation", "focus")
+    assert (over_vanilla.text, over_vanilla.mark, over_vanilla.tone) == ("+0.100", "▲", "good")
+    worse = cell(table, "gain over Vanilla CoT distillation", "confusion")
+    assert (worse.mark, worse.tone) == ("▲", "bad")
+    assert "best baseline on the validation notes (Vanilla, positions up-weighted)" in table.caption
+
+
+def test_lines_stand_in_the_papers_order(frame):
+    kinds = [line.kind for line in build(frame, TABLE1, "").lines]
+    assert kinds == ["value", "value", "value", "proposed", "gain", "gain", "teacher"]
+
+
+def test_missing_metric_shows_a_dash_and_is_named(frame):
+    table = build(frame, TABLE1, "")
+    assert cell(table, "Teacher", "las").text == "–"
+    assert "Not measured in this study: LAS" in table.caption
+
+
+def test_tidy_csv_separates_values_and_gains(frame):
+    back = pd.read_csv(io.StringIO(to_csv(frame)))
+    values, gains = back[back["value"].notna()], back[back["gain"].notna()]
+    assert len(values) == len(METHODS) * 2
+    assert len(gains) == 4
+    assert gains["value"].isna().all()
+    assert set(gains.loc[gains["is_mark_reference"], "baseline"]) == {"vanilla_positions"}
+    assert set(back.loc[back["metric"] == "confusion", "better"]) == {-1}
+
+
+class Parser(html.parser.HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.open, self.cells, self.rows = [], 0, []
+
+    def handle_starttag(self, tag, attrs):
+        self.open.append(tag)
+        if tag in ("td", "th"):
+            self.cells += 1
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+        if tag == "tr":
+            self.rows.append(self.cells)
+            self.cells = 0
+
+
+def test_html_is_well_formed_and_rectangular(frame):
+    parser = Parser()
+    parser.feed(to_html(build(frame, TABLE1, "a < b & c")))
+    assert parser.open == []
+    assert set(parser.rows) == {len(TABLE1) + 1}
+
+
+def test_latex_rows_have_equal_numbers_of_columns(frame):
+    text = to_latex(build(frame, TABLE1, "50 % & more"))
+    body = text.split("\\midrule", 1)[1].split("\\bottomrule")[0]
+    rows = [row for row in body.replace("\\midrule", "").split("\\\\") if row.strip()]
+    assert {row.count("&") for row in rows} == {len(TABLE1)}
+    assert "50 \\% \\& more" in text
+    assert text.count("{") == text.count("}")
+
+
+def test_corpus_values_and_intervals_come_from_counts(build):
+    rows = [
+        ("m", "mech", seed, f"n{i}", ["A"], ["A"] if i < 6 else ["B"], "ok")
+        for seed in range(2)
+        for i in range(10)
+    ]
+    predictions = pd.DataFrame(
+        rows, columns=["model", "method", "seed", "example", "gold", "predicted", "status"]
+    )
+    scores = build.scores({("mech", "focus"): 0.5}).iloc[:0]
+    measures = corpus_measures(predictions, scores, ["A", "B"], [["A"]] * 4, [1])
+    values = method_values(measures, Bootstrap(300, 0)).set_index("metric")
+    micro = values.loc["micro_f1"]
+    assert micro["value"] == pytest.approx(0.6)
+    assert micro["ci_low"] < 0.6 < micro["ci_high"]
+    assert micro["n_seeds"] == 2
+
+
+def test_single_seed_and_many_seeds_both_have_values(frame):
+    values = frame[frame["value"].notna()].set_index(["method", "metric"])
+    assert values.loc[("teacher", "focus"), "n_seeds"] == 1
+    assert values.loc[("mech", "focus"), "n_seeds"] == 3
+
+
+def test_same_input_same_bytes(frame):
+    table = build(frame, TABLE1, "")
+    assert to_html(table) == to_html(build(frame.copy(), TABLE1, ""))
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.7341, "0.734"),
+        (12.34, "12.3"),
+        (1234.5, "1234"),
+        (0.00123, "0.0012"),
+        (0.0, "0"),
+        (-0.0004, "-0.0004"),
+        (float("nan"), "–"),
+        (None, "–"),
+    ],
+)
+def test_plain_numbers(value, text):
+    assert plain(value) == text
+
+
+def test_signs_intervals_and_counts():
+    assert signed(0.12) == "+0.120"
+    assert signed(-0.12) == "-0.120"
+    assert interval(0.1, 0.2) == "[0.100, 0.200]"
+    assert interval(float("nan"), 0.2) == ""
+    assert percent(39.4) == "39 %"
+    assert percent(-0.2) == "0 %"
+    assert count(1, "note") == "1 note"
+    assert count(2, "copy", "copies") == "2 copies"
