@@ -42,19 +42,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m mechdistill.reproduce", description=__doc__)
     parser.add_argument("--study", help="name of an overlay in studies/ (default: params.yaml)")
     parser.add_argument("--cores", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("targets", nargs="*", help="files to make (default: the whole study)")
     options = parser.parse_args(arguments)
     root = Path.cwd()
     try:
         overrides = {"study": options.study} if options.study else {}
         study = load_study(overrides, root).study
         refuse_second_run(root)
-        return run(root, study, options.cores)
+        return run(root, study, options.cores, options.targets)
     except InputError as error:
         print(f"{error}", file=sys.stderr)
         return 1
 
 
-def run(root: Path, study: str, cores: int) -> int:
+def run(root: Path, study: str, cores: int, targets: Sequence[str] = ()) -> int:
     """Run Snakemake on `study` and tell how it goes; its exit status."""
     command = [sys.executable, "-m", "snakemake", "--config", f"study={study}"]
     if any((root / ".snakemake" / "locks").glob("*")):  # left by a run that was killed
@@ -64,7 +65,7 @@ def run(root: Path, study: str, cores: int) -> int:
     teller = Teller(sys.stdout, rule_seconds(root, study))
     with log.open("w", encoding="utf-8") as kept:
         process = subprocess.Popen(
-            [*command, "--cores", str(cores)],
+            [*command, "--cores", str(cores), "--", *targets],
             cwd=root,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -74,7 +75,9 @@ def run(root: Path, study: str, cores: int) -> int:
             preexec_fn=_end_with_driver,
         )
         status = _follow(process, teller, kept)
-    if status == 0:
+    if status == 0 and targets:
+        teller.finish_targets(targets)
+    elif status == 0:
         teller.finish(study, root)
     else:
         teller.fail(status, log.relative_to(root))
@@ -151,6 +154,10 @@ class Teller:
             self._failed.add(name)
             self._failures.append(line)
         self._tell(line, passing=_PROGRESS.search(line) is not None)
+
+    def finish_targets(self, targets: Sequence[str]) -> None:
+        """What was asked for is there."""
+        self._tell(f"Up to date: {', '.join(targets)}")
 
     def finish(self, study: str, root: Path) -> None:
         """Where the time went, where the report is, and what it found."""

@@ -1,0 +1,184 @@
+"""Whatever stops a run, what was finished is kept and the same command goes on from there."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from .conftest import STUDY, Checkout
+
+pytestmark = pytest.mark.workflow
+
+RESULTS = f"results/{STUDY}"
+TEACHER = f"{RESULTS}/teacher/model.safetensors"
+STUDENT = f"{RESULTS}/distil/mech/seed0/model.safetensors"
+TRACES = f"{RESULTS}/teacher/traces.parquet"
+
+
+def digests(checkout: Checkout) -> dict[str, str]:
+    """SHA-256 of every result."""
+    results = checkout.root / RESULTS
+    return {
+        str(path.relative_to(results)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in results.rglob("*")
+        if path.is_file()
+    }
+
+
+def at_work(checkout: Checkout) -> list[psutil.Process]:
+    """Processes that still work in the checkout."""
+    found = []
+    for process in psutil.process_iter(["cwd"]):
+        if process.info["cwd"] == str(checkout.root):
+            found.append(process)
+    return found
+
+
+def driver(*targets: str) -> tuple[str, ...]:
+    return ("mechdistill.reproduce", "--study", STUDY, "--cores", "1", *targets)
+
+
+def started(checkout: Checkout, target: str, rule: str) -> tuple[subprocess.Popen[str], list[str]]:
+    """The driver, a second after the job of `rule` that makes `target` has begun."""
+    (checkout.root / target).unlink()
+    process = checkout.start(*driver(target))
+    assert process.stdout is not None
+    lines = []
+    for line in process.stdout:
+        lines.append(line)
+        if f"] {rule}" in line and "| started" in line:
+            time.sleep(1)
+            return process, lines
+    raise AssertionError("".join(lines))
+
+
+def wait_until_idle(checkout: Checkout) -> None:
+    deadline = time.monotonic() + 30
+    while at_work(checkout):
+        assert time.monotonic() < deadline, f"still at work: {at_work(checkout)}"
+        time.sleep(0.2)
+
+
+def goes_on(checkout: Checkout, target: str, before: dict[str, str]) -> None:
+    """The same command finishes, with the same bytes, and nothing is left to do."""
+    done = checkout.run(*driver(target))
+    assert done.returncode == 0, done.stdout
+    assert digests(checkout) == before
+    assert checkout.planned() == set()
+
+
+@pytest.mark.parametrize(
+    ("target", "rule"), [(TEACHER, "train_teacher"), (STUDENT, "train_student")]
+)
+def test_ctrl_c_amid_training(copy_of_smoke: Checkout, target: str, rule: str) -> None:
+    before = digests(copy_of_smoke)
+    process, _ = started(copy_of_smoke, target, rule)
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 130, output
+    assert "Stopped. What was finished is kept" in output
+    assert "Traceback" not in output
+    wait_until_idle(copy_of_smoke)
+    goes_on(copy_of_smoke, target, before)
+
+
+@pytest.mark.parametrize(
+    ("victim", "target", "rule"),
+    [("driver", TEACHER, "train_teacher"), ("snakemake", STUDENT, "train_student")],
+)
+def test_kill_9_amid_training(copy_of_smoke: Checkout, victim: str, target: str, rule: str) -> None:
+    before = digests(copy_of_smoke)
+    process, _ = started(copy_of_smoke, target, rule)
+    if victim == "driver":
+        process.kill()
+    else:
+        (snakemake,) = psutil.Process(process.pid).children()
+        snakemake.kill()
+    process.communicate(timeout=60)
+    assert process.returncode != 0
+    wait_until_idle(copy_of_smoke)
+    goes_on(copy_of_smoke, target, before)
+
+
+def test_script_killed_for_memory_is_explained(copy_of_smoke: Checkout) -> None:
+    before = digests(copy_of_smoke)
+    process, _ = started(copy_of_smoke, STUDENT, "train_student")
+    (script,) = (
+        child
+        for child in psutil.Process(process.pid).children(recursive=True)
+        if "mechdistill.provenance.script" in child.cmdline()
+    )
+    script.kill()
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "FAILED: the script was ended by SIGKILL" in output
+    assert "What to do: if the memory was full" in output
+    goes_on(copy_of_smoke, STUDENT, before)
+
+
+def test_second_run_beside_a_first_is_refused(copy_of_smoke: Checkout) -> None:
+    process, _ = started(copy_of_smoke, TEACHER, "train_teacher")
+    second = copy_of_smoke.run(*driver(TEACHER))
+    assert second.returncode == 1
+    assert "a run is already at work" in second.stdout
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+
+
+def test_truncated_artifact_is_named_and_the_remedy_works(copy_of_smoke: Checkout) -> None:
+    before = digests(copy_of_smoke)
+    traces = copy_of_smoke.root / TRACES
+    traces.write_bytes(traces.read_bytes()[:-100])
+    pools = f"{RESULTS}/heads/pools.json"
+    failed = copy_of_smoke.run(*driver(pools))
+    assert failed.returncode == 1
+    assert f"FAILED: {TRACES} is truncated or damaged" in failed.stdout
+    assert f"What to do: delete it and make it again: rm {TRACES}" in failed.stdout
+    assert "Traceback" not in failed.stdout
+    traces.unlink()
+    done = copy_of_smoke.run(*driver(pools))
+    assert done.returncode == 0, done.stdout
+    assert digests(copy_of_smoke) == before
+
+
+def test_artifact_of_another_version_is_refused(copy_of_smoke: Checkout) -> None:
+    pools = copy_of_smoke.root / RESULTS / "heads" / "pools.json"
+    text = pools.read_text(encoding="utf-8")
+    assert text.count('"mechdistill_format": 1') == 1
+    pools.write_text(text.replace('"mechdistill_format": 1', '"mechdistill_format": 99'))
+    failed = copy_of_smoke.run(*driver(f"{RESULTS}/distil/targets.safetensors"))
+    assert failed.returncode == 1
+    assert "heads/pools.json has format 99, this version of mechdistill reads" in failed.stdout
+    assert "What to do: check out the version that wrote it, or delete it" in failed.stdout
+
+
+@pytest.fixture
+def full_disk(copy_of_smoke: Checkout) -> Iterator[Checkout]:
+    """The folder of the student's weights lies on a disk of 16 KiB."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can mount a small disk")
+    folder = copy_of_smoke.root / Path(STUDENT).parent
+    for path in folder.iterdir():
+        path.unlink()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", str(folder)]
+    mounted = subprocess.run(mount, capture_output=True, text=True)
+    if mounted.returncode != 0:
+        pytest.skip(f"no small disk can be mounted here: {mounted.stderr.strip()}")
+    yield copy_of_smoke
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_full_disk_is_one_message(full_disk: Checkout) -> None:
+    failed = full_disk.run(*driver(STUDENT))
+    assert failed.returncode == 1
+    assert "FAILED: the disk is full" in failed.stdout
+    assert "What to do: free some space" in failed.stdout
+    assert "Traceback" not in failed.stdout
