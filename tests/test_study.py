@@ -74,7 +74,7 @@ def test_the_command_line_wins_over_the_overlay() -> None:
         ("distil.methods", ["vanilla", "magic"], r"distil: methods names 'magic'.*mech, .*vanilla"),
         ("distil.training", 400, r"distil\.training is 400 \(allowed: a section with the keys"),
         ("distil.training.warmup_steps", 401, r"distil\.training: warmup_steps is 401"),
-        ("teacher.architecture.heads", 7, r"teacher\.architecture: hidden_size is 64"),
+        ("teacher.architecture.head_dim", 7, r"head_dim is 7 .*at least 2 and a multiple of 2"),
         ("teacher.architecture.kv_heads", 3, r"kv_heads is 3: it must divide heads"),
         ("patching.bins", [2, 1], r"bins is \[2, 1\]"),
         ("data.world.groups_in_context", 3, r"groups_in_context is 3"),

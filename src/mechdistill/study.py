@@ -119,16 +119,13 @@ class Architecture(Section):
     heads: Count
     kv_heads: Count
     """Key and value heads, each shared by heads / kv_heads query heads."""
+    head_dim: Annotated[int, Field(ge=2, multiple_of=2)]
+    """Size of a head; even, since rotary embeddings turn pairs."""
     intermediate_size: Count
     rope_theta: Positive
 
     @model_validator(mode="after")
     def _divides(self) -> Self:
-        if self.hidden_size % (2 * self.heads):
-            raise ValueError(
-                f"hidden_size is {self.hidden_size}: it must be a multiple of 2 x heads = "
-                f"{2 * self.heads}, since rotary embeddings need an even head size"
-            )
         if self.heads % self.kv_heads:
             raise ValueError(
                 f"kv_heads is {self.kv_heads}: it must divide heads, which is {self.heads}"

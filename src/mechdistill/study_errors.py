@@ -126,6 +126,7 @@ def _describe(node: Schema) -> str:
             ("exclusiveMinimum", "above"),
             ("maximum", "at most"),
             ("exclusiveMaximum", "below"),
+            ("multipleOf", "a multiple of"),
         )
         if key in node
     ]
