@@ -44,7 +44,7 @@ def test_no_text_gives_no_rows(encoder):
 
 def test_texts_that_are_cut_are_counted(encoder):
     before = encoder.truncated
-    long = "a " * 300
+    long = "a " * 600
     cut = encoder.encode([long, long + "b"])
 
     assert encoder.truncated == before + 2

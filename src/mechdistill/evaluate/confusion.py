@@ -9,6 +9,7 @@ The anchor text fixes most of e(s_q), so the level at no late token stands besid
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -67,13 +68,11 @@ def confusion_scores(
     regions: Mapping[str, frozenset[str]],
     tokenizer: PreTrainedTokenizerFast,
     encoder: TextEncoder,
-    seed: int,
 ) -> pd.DataFrame:
     """Confusion of each trace beside what it must be compared with.
 
     Args:
         regions: gold region codes by example id; foreign near-misses share none of them.
-        seed: of the order of shuffled continuations.
 
     Returns:
         rows (example, metric, value):
@@ -82,23 +81,15 @@ def confusion_scores(
         `confusion_change`, the first less the second;
         `confusion_contrast`, less the mean cosine with the anchor centroid;
         `confusion_gold_contrast`, less the mean cosine with the centroid of the gold labels;
-        `confusion_shuffled`, with the late tokens in random order, lengths as they are;
         `confusion_other`, with the near-misses of every other example that shares no region.
         A trace without refinement positions has nan in all but `confusion_0`.
     """
-    rng = np.random.default_rng(seed)
-    windows = [refine_window(trace) for trace in traces]
-    texts, shuffled = [], []
-    for trace, window in zip(traces, windows, strict=True):
-        name = anchors[trace.example].text
-        texts.append(prefixes(trace, window, name, tokenizer))
-        shuffled.append(prefixes(_shuffled(trace, window, rng), window, name, tokenizer))
+    texts = _refine_prefixes(traces, anchors, tokenizer)
     encoder.encode(
-        [anchors[trace.example].text for trace in traces]
-        + [text for group in (*texts, *shuffled) for text in group]
+        [anchors[trace.example].text for trace in traces] + [text for own in texts for text in own]
     )
     rows: list[tuple[str, str, float]] = []
-    for trace, own, other in zip(traces, texts, shuffled, strict=True):
+    for trace, own in zip(traces, texts, strict=True):
         anchor = anchors[trace.example]
         embedded = encoder.encode(own)
         value = mean_or_nan(cosine(embedded, anchor.near))
@@ -114,11 +105,33 @@ def confusion_scores(
             "confusion_change": value - start,
             "confusion_contrast": value - mean_or_nan(cosine(embedded, anchor.anchor)),
             "confusion_gold_contrast": value - mean_or_nan(cosine(embedded, anchor.gold)),
-            "confusion_shuffled": mean_or_nan(cosine(encoder.encode(other), anchor.near)),
             "confusion_other": mean_or_nan(np.array(foreign)),
         }
         rows += [(trace.example, metric, number) for metric, number in values.items()]
     return pd.DataFrame(rows, columns=["example", "metric", "value"])
+
+
+def shuffled_confusion_scores(
+    traces: Sequence[Trace],
+    anchors: Mapping[str, TextAnchors],
+    tokenizer: PreTrainedTokenizerFast,
+    encoder: TextEncoder,
+    seed: int,
+) -> pd.DataFrame:
+    """`confusion_shuffled`: Confusion with the late tokens in random order, lengths as they are.
+
+    What is left of a change of Confusion here comes from the length of the prefix and from which
+    words the reasoning holds at all, not from how far it has come. Costs as much as the metric.
+    """
+    rng = np.random.default_rng(seed)
+    texts = _refine_prefixes([_shuffled(trace, rng) for trace in traces], anchors, tokenizer)
+    encoder.encode([text for own in texts for text in own])
+    rows = [
+        (trace.example, mean_or_nan(cosine(encoder.encode(own), anchors[trace.example].near)))
+        for trace, own in zip(traces, texts, strict=True)
+    ]
+    frame = pd.DataFrame(rows, columns=["example", "value"])
+    return frame.assign(metric="confusion_shuffled")[["example", "metric", "value"]]
 
 
 def refine_window(trace: Trace) -> LateWindow:
@@ -145,16 +158,25 @@ def _own_or_donated(trace: Trace, donor: Trace) -> LateWindow:
     return LateWindow(given.start, tuple(s for s in given.stops if s <= len(trace.tokens)))
 
 
-def _shuffled(trace: Trace, window: LateWindow, rng: np.random.Generator) -> Trace:
+def _shuffled(trace: Trace, rng: np.random.Generator) -> Trace:
     """The trace with its late reasoning tokens in random order."""
-    from dataclasses import replace
-
-    if not window.stops:
+    if trace.late_start < 0:
         return trace
-    late = rng.permutation(trace.tokens[window.start : trace.reasoning_end])
+    late = rng.permutation(trace.tokens[trace.late_start : trace.reasoning_end])
     mixed = (
-        *trace.tokens[: window.start],
+        *trace.tokens[: trace.late_start],
         *(int(token) for token in late),
         *trace.tokens[trace.reasoning_end :],
     )
     return replace(trace, tokens=mixed)
+
+
+def _refine_prefixes(
+    traces: Sequence[Trace],
+    anchors: Mapping[str, TextAnchors],
+    tokenizer: PreTrainedTokenizerFast,
+) -> list[list[str]]:
+    return [
+        prefixes(trace, refine_window(trace), anchors[trace.example].text, tokenizer)
+        for trace in traces
+    ]

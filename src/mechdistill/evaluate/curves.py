@@ -30,31 +30,36 @@ def curve_table(
     tokenizer: PreTrainedTokenizerFast,
     encoder: TextEncoder,
     bins: int,
+    stride: int,
 ) -> pd.DataFrame:
     """Both curves of both metrics: rows (example, kind, metric, t, value).
+
+    Args:
+        stride: Confusion is computed at every so many-th late token, counted back from the last,
+            since each costs an embedding of the whole prefix; neighbours hardly differ.
 
     A trace without a refinement position cannot be warped and has no rows. `t` is the end of its
     bin for cumulative curves and the middle of it for windowed ones.
     """
     rows = []
     usable = [trace for trace in traces if refine_window(trace).stops]
-    confusions = confusion_values(usable, anchors, tokenizer, encoder)
-    for trace, near in zip(usable, confusions, strict=True):
+    confusions = confusion_values(usable, anchors, tokenizer, encoder, stride)
+    for trace, (index, near) in zip(usable, confusions, strict=True):
         t = warped(trace)
-        for metric, values in (
-            ("focus", focus_values(trace, anchors[trace.example], tokenizer, encoder)),
-            ("confusion", near),
+        # before any late token Confusion is a level, not an observation to average
+        early = int((index < trace.late_start - trace.prompt_length).sum())
+        for metric, at, values, first in (
+            ("focus", t, focus_values(trace, anchors[trace.example], tokenizer, encoder), 0),
+            ("confusion", t[index], near, early),
         ):
-            # before any late token Confusion is a level, not an observation to average
-            first = trace.late_start - trace.prompt_length if metric == "confusion" else 0
             for kind, curve in (
-                ("cumulative", cumulative_curve(t, values, bins, first)),
-                ("windowed", windowed_curve(t, values, bins)),
+                ("cumulative", cumulative_curve(at, values, bins, first)),
+                ("windowed", windowed_curve(at, values, bins)),
             ):
-                at = np.arange(bins) / bins + (1 / bins if kind == "cumulative" else 0.5 / bins)
+                ends = np.arange(bins) / bins + (1 / bins if kind == "cumulative" else 0.5 / bins)
                 rows += [
                     (trace.example, kind, metric, round(float(x), 6), float(y))
-                    for x, y in zip(at, curve, strict=True)
+                    for x, y in zip(ends, curve, strict=True)
                     if not np.isnan(y)
                 ]
     return pd.DataFrame(rows, columns=["example", "kind", "metric", "t", "value"])
@@ -74,20 +79,27 @@ def confusion_values(
     anchors: Mapping[str, TextAnchors],
     tokenizer: PreTrainedTokenizerFast,
     encoder: TextEncoder,
-) -> list[Array]:
-    """cos(e(s_q), n(x)) of each reasoning token [tokens]; s_q is a(x) before the late ones."""
-    texts = []
+    stride: int,
+) -> list[tuple[npt.NDArray[np.int64], Array]]:
+    """cos(e(s_q), n(x)) along each trace: indices of reasoning tokens, and the values there.
+
+    Early tokens all have the value of the anchor text alone; of the late ones every `stride`-th
+    is taken, the last among them.
+    """
+    indices, texts = [], []
     for trace in traces:
-        stops = range(trace.prompt_length + 1, trace.reasoning_end + 1)
+        early = trace.late_start - trace.prompt_length
+        last = trace.reasoning_end - trace.prompt_length - 1
+        late = np.arange(last, early - 1, -stride)[::-1]
+        stops = tuple(int(i) + trace.prompt_length + 1 for i in late)
         name = anchors[trace.example].text
-        late = LateWindow(trace.late_start, tuple(s for s in stops if s > trace.late_start))
-        texts.append(
-            [name] * (len(stops) - len(late.stops)) + prefixes(trace, late, name, tokenizer)
-        )
+        grown = prefixes(trace, LateWindow(trace.late_start, stops), name, tokenizer)
+        indices.append(np.concatenate([np.arange(early), late]))
+        texts.append([name] * early + grown)
     encoder.encode([text for own in texts for text in own])
     return [
-        cosine(encoder.encode(own), anchors[trace.example].near)
-        for trace, own in zip(traces, texts, strict=True)
+        (index, cosine(encoder.encode(own), anchors[trace.example].near))
+        for trace, index, own in zip(traces, indices, texts, strict=True)
     ]
 
 

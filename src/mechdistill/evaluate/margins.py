@@ -18,6 +18,7 @@ from torch import Tensor
 
 from mechdistill.evaluate.perplexity import IGNORED, negative_log_likelihood
 from mechdistill.models.batching import left_pad
+from mechdistill.models.margin import decision_margin
 from mechdistill.progress import track
 from mechdistill.traces.parse import Event, Trace
 
@@ -29,9 +30,10 @@ def forced_scores(
     """Margins at events and likelihood of each trace under `model`.
 
     Returns:
-        rows (example, metric, value): `margin_KIND` and `accuracy_KIND`, means over the example's
-        events of that kind (region, within, departure; those of the answer list, KIND_answer,
-        apart), absent where it has none; `perplexity_nll`, in nats, with `n_tokens`.
+        rows (example, metric, value): `margin_KIND`, the logit of the right choice less the highest
+        of its rivals, and `accuracy_KIND`, means over the example's events of that kind (region,
+        within, departure; those of the answer list, KIND_answer, apart), absent where it has none;
+        `perplexity_nll`, in nats, with `n_tokens`.
     """
     rows: list[tuple[str, str, float]] = []
     for start in track(range(0, len(traces), batch_size), f"scoring, batch of {batch_size}"):
@@ -51,17 +53,17 @@ def forced_scores(
     return pd.DataFrame(rows, columns=["example", "metric", "value"])
 
 
-def event_margin(logits: Tensor, target: int, foils: Sequence[int]) -> float:
-    """Logit [V] of the target less the highest of the foils': > 0 iff the decision is taken."""
-    return float(logits[target] - logits[list(foils)].max())
-
-
 def _event_means(logits: Tensor, events: Sequence[Event]) -> list[tuple[str, float]]:
     """Mean margin and accuracy by kind of event from one sequence's logits [T, V]."""
     margins: dict[str, list[float]] = defaultdict(list)
     for event in events:
+        if not event.foils:  # nothing in the context to decide against
+            continue
         kind = event.kind + ("_answer" if event.segment == "answer" else "")
-        margins[kind].append(event_margin(logits[event.query], event.target, event.foils))
+        margin = decision_margin(
+            logits[event.query], torch.tensor(event.target), torch.tensor(event.foils)
+        )
+        margins[kind].append(float(margin))
     return [
         (f"{name}_{kind}", value)
         for kind, values in sorted(margins.items())

@@ -18,8 +18,9 @@ import torch
 
 from mechdistill.errors import InputError
 
-MAX_PIECES = 256
-"""Word pieces that are read of one text, as the encoder's authors set it; the rest is cut off."""
+MAX_PIECES = 512
+"""Word pieces that are read of one text: all that the encoder has positions for. Its authors cut at
+256, which would hide the last words of a long reasoning prefix; shorter texts are not affected."""
 
 
 class TextEncoder:
