@@ -7,7 +7,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mechdistill.errors import InputError
@@ -140,6 +140,7 @@ class TestSubset:
     def test_does_not_depend_on_the_order_of_keys(self, embedded: Study) -> None:
         assert embedded.subset(["seed", "heads"]) == embedded.subset(["heads", "seed"])
 
+    @settings(max_examples=20)
     @given(number=st.integers(min_value=0, max_value=10**6))
     def test_a_number_has_one_text_however_it_is_written(self, number: int) -> None:
         whole, real = (
@@ -147,6 +148,7 @@ class TestSubset:
         )
         assert whole.subset(["distil.lambda_p1"]) == real.subset(["distil.lambda_p1"])
 
+    @settings(max_examples=30)
     @given(
         st.floats(min_value=0, allow_nan=False, allow_infinity=False),
         st.floats(min_value=0, allow_nan=False, allow_infinity=False),
