@@ -42,6 +42,8 @@ def test_an_empty_file_is_an_empty_mapping(file: Path) -> None:
         ("a: [1, 2\nb: 3\n", "malformed YAML at line 2"),
         ("a: 1\n\tb: 2\n", "malformed YAML"),
         ("a:\n  b: 1\n  b: 2\n", "line 3.*'b' is given twice"),
+        ("a:\n  on: 1\n", "line 2.*'on' is no text"),
+        ("1: 2\n", "'1' is no text"),
         ("- 1\n- 2\n", "holds a list, not a mapping"),
         ("a: !!python/object:os.system {}\n", "malformed YAML"),
         ("a: \x00\n", "malformed YAML"),

@@ -262,6 +262,8 @@ class Evaluate(Section):
 
     curve_examples: Count
     curve_bins: Annotated[int, Field(ge=2)]
+    curve_stride: Count
+    """Confusion along the curve is computed at every so many-th late token."""
     precision_at: Annotated[tuple[Count, ...], Field(min_length=1)]
     """k of P@k."""
     shuffles_seed: Seed

@@ -25,16 +25,19 @@ _Loader.add_implicit_resolver(
 
 
 def _mapping_with_unique_keys(loader: _Loader, node: yaml.MappingNode) -> dict[str, Any]:
-    seen: set[Any] = set()
+    seen: set[str] = set()
     for key_node, _ in node.value:
-        key = loader.construct_object(key_node)  # type: ignore[no-untyped-call]
-        if key in seen:
-            raise yaml.MarkedYAMLError(
-                problem=f"the key {key!r} is given twice", problem_mark=key_node.start_mark
-            )
-        seen.add(key)
+        key = loader.construct_object(key_node)
+        if not isinstance(key, str):  # `on`, `no` and `1` are not text to YAML
+            problem = f"the key {key_node.value!r} is no text unless it is quoted"
+        elif key in seen:
+            problem = f"the key {key!r} is given twice"
+        else:
+            seen.add(key)
+            continue
+        raise yaml.MarkedYAMLError(problem=problem, problem_mark=key_node.start_mark)
     loader.flatten_mapping(node)
-    return loader.construct_mapping(node, deep=True)
+    return {str(key): value for key, value in loader.construct_mapping(node, deep=True).items()}
 
 
 _Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping_with_unique_keys)
