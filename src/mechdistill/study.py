@@ -211,12 +211,19 @@ class Patching(Section):
     seed: Seed
     generated_examples: Count
     """Notes on which generated reasoning is patched as well."""
+    generated_bins: Annotated[tuple[Count, ...], Field(min_length=1)]
+    """Numbers of heads patched together there, increasing."""
     batch_size: Count
+    """Patched runs generated together."""
+    branches_per_pass: Count
+    """Patched continuations of one prompt's cache in a forward pass."""
 
     @model_validator(mode="after")
     def _increases(self) -> Self:
-        if list(self.bins) != sorted(set(self.bins)):
-            raise ValueError(f"bins is {list(self.bins)}: it must increase from one to the next")
+        for key in ("bins", "generated_bins"):
+            numbers = list(getattr(self, key))
+            if numbers != sorted(set(numbers)):
+                raise ValueError(f"{key} is {numbers}: it must increase from one to the next")
         return self
 
 
