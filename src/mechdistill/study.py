@@ -216,7 +216,7 @@ class Patching(Section):
     batch_size: Count
     """Patched runs generated together."""
     branches_per_pass: Count
-    """Patched continuations of one prompt's cache in a forward pass."""
+    """Patched positions run together in a forward pass."""
 
     @model_validator(mode="after")
     def _increases(self) -> Self:
