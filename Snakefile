@@ -51,6 +51,7 @@ wildcard_constraints:
     method="|".join(STUDY.distil.methods),
     seed="[0-9]+",
     model="|".join(MODELS),
+    figure="5|8",
 
 
 include: "workflow/rules/data.smk"

@@ -54,6 +54,13 @@ def test_tensors_round_trip_also_views_and_shared_storage(tmp_path: Path) -> Non
     assert metadata == {"k": "v"}
 
 
+def test_equal_tensors_and_metadata_give_equal_bytes(tmp_path: Path) -> None:
+    metadata = {f"key{number}": "v" for number in range(20)}
+    for name, order in (("a", metadata), ("b", dict(reversed(metadata.items())))):
+        artifacts.write_tensors(tmp_path / name, {"w": torch.ones(3)}, order)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
 def test_json_round_trips_and_refuses_nan(tmp_path: Path) -> None:
     artifacts.write_json(tmp_path / "a.json", {"b": [1, 2.5], "a": {"ä": None}})
     assert artifacts.read_json(tmp_path / "a.json") == {"b": [1, 2.5], "a": {"ä": None}}

@@ -25,6 +25,7 @@ FORMAT = 1
 """Raise it when a column or key changes its meaning."""
 
 _FORMAT_KEY = "mechdistill_format"
+_TENSORS_KEY = "mechdistill"
 
 
 @contextmanager
@@ -100,10 +101,12 @@ def write_tensors(
     """Write named tensors and text metadata as safetensors."""
     from safetensors.torch import save_file
 
+    # one key: safetensors writes several in an order that changes from run to run;
     # a contiguous copy of its own: safetensors refuses tensors that share storage
+    stamped = {**(metadata or {}), _FORMAT_KEY: str(FORMAT)}
     plain = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
     with replacing(path) as temporary:
-        save_file(plain, temporary, {**(metadata or {}), _FORMAT_KEY: str(FORMAT)})
+        save_file(plain, temporary, {_TENSORS_KEY: json.dumps(stamped, sort_keys=True)})
 
 
 def read_tensors(path: str | Path) -> tuple[dict[str, Tensor], dict[str, str]]:
@@ -117,7 +120,7 @@ def read_tensors(path: str | Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     path = _existing(path)
     try:
         with safe_open(path, framework="pt") as file:
-            metadata = dict(file.metadata() or {})
+            metadata = json.loads((file.metadata() or {}).get(_TENSORS_KEY, "{}"))
             _check_format(path, metadata.pop(_FORMAT_KEY, None))
             tensors = {name: file.get_tensor(name) for name in sorted(file.keys())}
     except (SafetensorError, OSError) as error:

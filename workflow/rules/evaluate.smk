@@ -67,6 +67,7 @@ rule score_model:
             "text_encoder.batch_size",
             "evaluate.curve_examples",
             "evaluate.curve_bins",
+            "evaluate.curve_stride",
             "evaluate.precision_at",
             "evaluate.shuffles_seed",
             "heads.pool_size",

@@ -136,7 +136,7 @@ rule agree_with_causal_effects:
         mem_mb=2000,
         runtime=30,
     params:
-        p=parameters("heads.bootstrap", "heads.seed"),
+        p=parameters("heads.bootstrap", "heads.seed", "heads.pool_size"),
         code=code("agree_with_causal_effects"),
     shell:
         job(

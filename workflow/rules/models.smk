@@ -39,3 +39,8 @@ def own_pools(wildcards):
     if wildcards.model == "teacher":
         return "<results>/heads/pools.json"
     return f"<results>/distil/base/seed{seed_of(wildcards)}/pools.json"
+
+
+def phase_of_figure(wildcards):
+    """Figure 5 shows the first phase, Figure 8 the second."""
+    return {"5": 1, "8": 2}[wildcards.figure]

@@ -1,0 +1,167 @@
+# What decisions hang on: heads patched one by one, in growing sets, and while the teacher writes.
+
+
+rule check_corruptions:
+    input:
+        model="<results>/teacher/model.safetensors",
+        config="<results>/teacher/config.json",
+        traces="<results>/teacher/traces.parquet",
+        examples="<results>/data/examples.parquet",
+        twins="<results>/data/twins.parquet",
+        label_space="<results>/data/label_space.json",
+        tokenizer="<results>/data/tokenizer.json",
+    output:
+        manipulation="<results>/patching/manipulation.parquet",
+    log:
+        "<logs>/check_corruptions.log",
+    conda:
+        "../../envs/environment.yml"
+    resources:
+        mem_mb=4000,
+        runtime=120,
+    params:
+        p=parameters(
+            "traces.early_tokens",
+            "traces.max_new_tokens",
+            "traces.batch_size",
+            "text_encoder",
+            "patching.branches_per_pass",
+        ),
+        code=code("check_corruptions"),
+    shell:
+        job(
+            "check_corruptions.py --model {input.model} --config {input.config}"
+            " --traces {input.traces} --examples {input.examples} --twins {input.twins}"
+            " --label-space {input.label_space} --tokenizer {input.tokenizer}"
+            " --manipulation {output.manipulation}"
+        )
+
+
+rule patch_single_heads:
+    input:
+        model="<results>/teacher/model.safetensors",
+        config="<results>/teacher/config.json",
+        traces="<results>/teacher/traces.parquet",
+        examples="<results>/data/examples.parquet",
+        twins="<results>/data/twins.parquet",
+        tokenizer="<results>/data/tokenizer.json",
+    output:
+        single_heads="<results>/patching/single_heads.parquet",
+    log:
+        "<logs>/patch_single_heads.log",
+    conda:
+        "../../envs/environment.yml"
+    resources:
+        mem_mb=8000,
+        runtime=240,
+    params:
+        p=parameters("patching.branches_per_pass"),
+        code=code("patch_single_heads"),
+    shell:
+        job(
+            "patch_single_heads.py --model {input.model} --config {input.config}"
+            " --traces {input.traces} --examples {input.examples} --twins {input.twins}"
+            " --tokenizer {input.tokenizer} --single-heads {output.single_heads}"
+        )
+
+
+rule patch_margin:
+    input:
+        model="<results>/teacher/model.safetensors",
+        config="<results>/teacher/config.json",
+        traces="<results>/teacher/traces.parquet",
+        examples="<results>/data/examples.parquet",
+        twins="<results>/data/twins.parquet",
+        tokenizer="<results>/data/tokenizer.json",
+        rankings="<results>/heads/rankings.parquet",
+    output:
+        margin="<results>/patching/margin.parquet",
+    log:
+        "<logs>/patch_margin.log",
+    conda:
+        "../../envs/environment.yml"
+    resources:
+        mem_mb=8000,
+        runtime=240,
+    params:
+        p=parameters(
+            "patching.bins",
+            "patching.random_draws",
+            "patching.seed",
+            "patching.branches_per_pass",
+        ),
+        code=code("patch_margin"),
+    shell:
+        job(
+            "patch_margin.py --model {input.model} --config {input.config}"
+            " --traces {input.traces} --examples {input.examples} --twins {input.twins}"
+            " --tokenizer {input.tokenizer} --rankings {input.rankings}"
+            " --margin {output.margin}"
+        )
+
+
+rule patch_generated:
+    input:
+        model="<results>/teacher/model.safetensors",
+        config="<results>/teacher/config.json",
+        traces="<results>/teacher/traces.parquet",
+        examples="<results>/data/examples.parquet",
+        twins="<results>/data/twins.parquet",
+        label_space="<results>/data/label_space.json",
+        tokenizer="<results>/data/tokenizer.json",
+        rankings="<results>/heads/rankings.parquet",
+    output:
+        generated="<results>/patching/generated.parquet",
+    log:
+        "<logs>/patch_generated.log",
+    conda:
+        "../../envs/environment.yml"
+    resources:
+        mem_mb=8000,
+        runtime=480,
+    params:
+        p=parameters(
+            "patching.generated_examples",
+            "patching.generated_bins",
+            "patching.random_draws",
+            "patching.seed",
+            "patching.batch_size",
+            "traces.early_tokens",
+            "traces.max_new_tokens",
+            "text_encoder",
+        ),
+        code=code("patch_generated"),
+    shell:
+        job(
+            "patch_generated.py --model {input.model} --config {input.config}"
+            " --traces {input.traces} --examples {input.examples} --twins {input.twins}"
+            " --label-space {input.label_space} --tokenizer {input.tokenizer}"
+            " --rankings {input.rankings} --generated {output.generated}"
+        )
+
+
+rule summarise_patching:
+    input:
+        margin="<results>/patching/margin.parquet",
+        generated="<results>/patching/generated.parquet",
+        examples="<results>/data/examples.parquet",
+    output:
+        summary="<results>/patching/summary.parquet",
+    log:
+        "<logs>/summarise_patching.log",
+    conda:
+        "../../envs/environment.yml"
+    resources:
+        mem_mb=4000,
+        runtime=60,
+    params:
+        p=parameters(
+            "patching.generated_examples", "patching.seed", "significance.bootstrap"
+        ),
+        code=code("summarise_patching"),
+    shell:
+        job(
+            "summarise_patching.py --margin {input.margin}"
+            " --generated {input.generated} --examples {input.examples}"
+            " --summary {output.summary}"
+        )

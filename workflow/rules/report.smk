@@ -1,3 +1,284 @@
+# Tables, figures, verdicts and the page.
+
+FIGURES = ("1", "4", "5", "7", "8")
+
+
+rule make_tables:
+    input:
+        scores="<results>/evaluate/scores.parquet",
+        predictions="<results>/evaluate/predictions.parquet",
+        comparisons="<results>/significance/comparisons.parquet",
+        examples="<results>/data/examples.parquet",
+        label_space="<results>/data/label_space.json",
+    output:
+        csv="<results>/report/table1.csv",
+        latex="<results>/report/table1.tex",
+        html="<results>/report/table1.html",
+        measures="<results>/report/measures.csv",
+    log:
+        "<logs>/make_tables.log",
+    conda:
+        "../../envs/environment.yml"
+    resources:
+        mem_mb=4000,
+        runtime=30,
+    params:
+        p=parameters(
+            "evaluate.precision_at", "significance.bootstrap", "significance.seed"
+        ),
+        code=code("make_tables"),
+    shell:
+        job(
+            "make_tables.py --scores {input.scores} --predictions {input.predictions}"
+            " --comparisons {input.comparisons} --examples {input.examples}"
+            " --label-space {input.label_space} --csv {output.csv}"
+            " --latex {output.latex} --html {output.html} --measures {output.measures}"
+        )
+
+
+rule draw_curves:
+    input:
+        curves="<results>/evaluate/curves.parquet",
+    output:
+        pdf="<results>/report/figure1.pdf",
+        png="<results>/report/figure1.png",
+    log:
+        "<logs>/draw_curves.log",
+    conda:
+        "../../envs/environment.yml"
+    resources:
+        mem_mb=2000,
+        runtime=30,
+    params:
+        p=parameters("distil.methods", "significance.bootstrap", "significance.seed"),
+        code=code("draw_curves"),
+    shell:
+        job(
+            "draw_curves.py --curves {input.curves} --pdf {output.pdf}"
+            " --png {output.png}"
+        )
+
+
+rule draw_coarse_heads:
+    input:
+        head_scores="<results>/heads/head_scores.parquet",
+        attention_rows="<results>/heads/attention_rows.parquet",
+        traces="<results>/teacher/traces.parquet",
+        examples="<results>/data/examples.parquet",
+        label_space="<results>/data/label_space.json",
+        tokenizer="<results>/data/tokenizer.json",
+    output:
+        pdf="<results>/report/figure4.pdf",
+        png="<results>/report/figure4.png",
+    log:
+        "<logs>/draw_coarse_heads.log",
+    conda:
+        "../../envs/environment.yml"
+    resources:
+        mem_mb=2000,
+        runtime=30,
+    params:
+        p=parameters("teacher.architecture.layers", "report.worked_example"),
+        code=code("draw_coarse_heads"),
+    shell:
+        job(
+            "draw_coarse_heads.py --head-scores {input.head_scores}"
+            " --attention-rows {input.attention_rows} --traces {input.traces}"
+            " --examples {input.examples} --label-space {input.label_space}"
+            " --tokenizer {input.tokenizer} --pdf {output.pdf} --png {output.png}"
+        )
+
+
+rule draw_patching:
+    input:
+        summary="<results>/patching/summary.parquet",
+    output:
+        pdf="<results>/report/figure{figure}.pdf",
+        png="<results>/report/figure{figure}.png",
+    log:
+        "<logs>/draw_patching-{figure}.log",
+    conda:
+        "../../envs/environment.yml"
+    resources:
+        mem_mb=2000,
+        runtime=30,
+    params:
+        p=parameters(),
+        code=code("draw_patching"),
+        phase=phase_of_figure,
+    shell:
+        job(
+            "draw_patching.py --phase {params.phase} --summary {input.summary}"
+            " --pdf {output.pdf} --png {output.png}"
+        )
+
+
+rule draw_refine_heads:
+    input:
+        head_scores="<results>/heads/head_scores.parquet",
+        dynamics="<results>/heads/dynamics.parquet",
+    output:
+        pdf="<results>/report/figure7.pdf",
+        png="<results>/report/figure7.png",
+    log:
+        "<logs>/draw_refine_heads.log",
+    conda:
+        "../../envs/environment.yml"
+    resources:
+        mem_mb=2000,
+        runtime=30,
+    params:
+        p=parameters(
+            "teacher.architecture.layers",
+            "significance.bootstrap",
+            "significance.seed",
+        ),
+        code=code("draw_refine_heads"),
+    shell:
+        job(
+            "draw_refine_heads.py --head-scores {input.head_scores}"
+            " --dynamics {input.dynamics} --pdf {output.pdf} --png {output.png}"
+        )
+
+
+rule judge_claims:
+    input:
+        head_scores="<results>/heads/head_scores.parquet",
+        rankings="<results>/heads/rankings.parquet",
+        reliability="<results>/heads/reliability.parquet",
+        dynamics="<results>/heads/dynamics.parquet",
+        attention_rows="<results>/heads/attention_rows.parquet",
+        margin="<results>/patching/margin.parquet",
+        generated="<results>/patching/generated.parquet",
+        manipulation="<results>/patching/manipulation.parquet",
+        scores="<results>/evaluate/scores.parquet",
+        curves="<results>/evaluate/curves.parquet",
+        corpus="<results>/evaluate/corpus.parquet",
+        comparisons="<results>/significance/comparisons.parquet",
+        traces="<results>/teacher/traces.parquet",
+        examples="<results>/data/examples.parquet",
+        label_space="<results>/data/label_space.json",
+        tokenizer="<results>/data/tokenizer.json",
+        budgets=expand(
+            "<results>/distil/{method}/seed{seed}/budget.json",
+            method=STUDY.distil.methods,
+            seed=STUDY.distil.seeds,
+        ),
+    output:
+        claims="<results>/report/claims.csv",
+    log:
+        "<logs>/judge_claims.log",
+    conda:
+        "../../envs/environment.yml"
+    resources:
+        mem_mb=4000,
+        runtime=60,
+    params:
+        p=parameters(
+            "study",
+            "distil.methods",
+            "distil.seeds",
+            "teacher.architecture.layers",
+            "teacher.architecture.heads",
+            "heads.pool_size",
+            "patching.bins",
+            "significance.bootstrap",
+            "significance.seed",
+        ),
+        code=code("judge_claims"),
+    shell:
+        job(
+            "judge_claims.py --head-scores {input.head_scores}"
+            " --rankings {input.rankings} --reliability {input.reliability}"
+            " --dynamics {input.dynamics} --attention-rows {input.attention_rows}"
+            " --margin {input.margin} --generated {input.generated}"
+            " --manipulation {input.manipulation} --scores {input.scores}"
+            " --curves {input.curves} --corpus {input.corpus}"
+            " --comparisons {input.comparisons} --traces {input.traces}"
+            " --examples {input.examples} --label-space {input.label_space}"
+            " --tokenizer {input.tokenizer} --budgets {input.budgets}"
+            " --claims {output.claims}"
+        )
+
+
+rule write_report:
+    input:
+        claims="<results>/report/claims.csv",
+        table1="<results>/report/table1.html",
+        measures="<results>/report/measures.csv",
+        summary="<results>/patching/summary.parquet",
+        manipulation="<results>/patching/manipulation.parquet",
+        causal_agreement="<results>/heads/causal_agreement.parquet",
+        rankings="<results>/heads/rankings.parquet",
+        head_scores="<results>/heads/head_scores.parquet",
+        attention_rows="<results>/heads/attention_rows.parquet",
+        predictions="<results>/evaluate/predictions.parquet",
+        scores="<results>/evaluate/scores.parquet",
+        corpus="<results>/evaluate/corpus.parquet",
+        comparisons="<results>/significance/comparisons.parquet",
+        definitions="<results>/evaluate/definitions.json",
+        traces="<results>/teacher/traces.parquet",
+        examples="<results>/data/examples.parquet",
+        label_space="<results>/data/label_space.json",
+        tokenizer="<results>/data/tokenizer.json",
+        data_card="<results>/data/data_card.md",
+        budgets=expand(
+            "<results>/distil/{method}/seed{seed}/budget.json",
+            method=STUDY.distil.methods,
+            seed=STUDY.distil.seeds,
+        ),
+        figures=expand("<results>/report/figure{figure}.png", figure=FIGURES),
+    output:
+        report="<results>/report/report.html",
+        findings="<results>/report/findings.txt",
+    log:
+        "<logs>/write_report.log",
+    conda:
+        "../../envs/environment.yml"
+    resources:
+        mem_mb=4000,
+        runtime=30,
+    params:
+        p=parameters(
+            "study",
+            "seed",
+            "data",
+            "text_encoder",
+            "teacher",
+            "traces",
+            "heads",
+            "patching",
+            "distil",
+            "evaluate",
+            "significance",
+            "report",
+        ),
+        code=code("write_report"),
+    shell:
+        job(
+            "write_report.py --claims {input.claims} --table1 {input.table1}"
+            " --measures {input.measures} --summary {input.summary}"
+            " --manipulation {input.manipulation}"
+            " --causal-agreement {input.causal_agreement} --rankings {input.rankings}"
+            " --head-scores {input.head_scores} --attention-rows {input.attention_rows}"
+            " --predictions {input.predictions} --scores {input.scores}"
+            " --corpus {input.corpus} --comparisons {input.comparisons}"
+            " --definitions {input.definitions} --traces {input.traces}"
+            " --examples {input.examples} --label-space {input.label_space}"
+            " --tokenizer {input.tokenizer} --data-card {input.data_card}"
+            " --budgets {input.budgets} --figures {input.figures}"
+            " --report {output.report} --findings {output.findings}"
+        )
+
+
 rule report:
     input:
-        "<results>/data/data_card.md",
+        page="<results>/report/report.html",
+        findings="<results>/report/findings.txt",
+        claims="<results>/report/claims.csv",
+        tables=expand("<results>/report/table1.{kind}", kind=("csv", "tex", "html")),
+        figures=expand(
+            "<results>/report/figure{figure}.{kind}",
+            figure=FIGURES,
+            kind=("pdf", "png"),
+        ),
