@@ -152,7 +152,7 @@ def test_each_term_counts_its_lambda_at_step_0(
     for name, term in method.loss(step_inputs(method, student, sequences, targets)).items():
         if name in TERMS:
             expected = SETTINGS[f"distil.lambda_{name[:2]}"]
-            assert float(term.value) * term.weight == pytest.approx(expected, rel=1e-5)
+            assert term.value.item() * term.weight == pytest.approx(expected, rel=1e-5)
 
 
 @pytest.mark.parametrize(("name", "kept"), [("p1_only", TERMS[:3]), ("p2_only", TERMS[3:])])

@@ -100,7 +100,7 @@ def test_an_unknown_method_is_named_with_those_that_exist() -> None:
 def test_a_file_without_declaration_is_named(tmp_path, monkeypatch) -> None:
     (tmp_path / "odd.py").write_text("class Odd:\n    name = 'odd'\n")
     monkeypatch.setattr(methods, "FOLDER", tmp_path)
-    with pytest.raises(InputError, match="odd.py declares no method"):
+    with pytest.raises(InputError, match=r"odd\.py declares no method"):
         declared_parameters("odd")
 
 

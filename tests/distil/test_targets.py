@@ -52,7 +52,7 @@ def test_equal_targets_give_equal_bytes(tmp_path: Path, targets: Targets) -> Non
 def test_another_file_is_refused_by_name(tmp_path: Path) -> None:
     path = tmp_path / "weights.safetensors"
     write_tensors(path, {"weight": torch.ones(2)})
-    with pytest.raises(InputError, match="weights.safetensors is not a cache of teacher targets"):
+    with pytest.raises(InputError, match=r"weights\.safetensors is not a cache of teacher targets"):
         read_targets(path)
 
 
@@ -60,5 +60,5 @@ def test_a_truncated_file_is_refused_by_name(tmp_path: Path, targets: Targets) -
     path = tmp_path / "targets.safetensors"
     write_targets(path, targets)
     path.write_bytes(path.read_bytes()[:-50])
-    with pytest.raises(InputError, match="targets.safetensors"):
+    with pytest.raises(InputError, match=r"targets\.safetensors"):
         read_targets(path)
