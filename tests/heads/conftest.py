@@ -60,6 +60,7 @@ def model(tokenizer):
         "layers": 3,
         "heads": 4,
         "kv_heads": 2,
+        "head_dim": 12,  # not hidden size / heads, as in some families
         "intermediate_size": 48,
         "rope_theta": 100.0,
     }

@@ -10,7 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from mechdistill.heads.agreement import agreement_with_causal_effects, causal_effects
+from mechdistill.heads.agreement import (
+    agreement_with_causal_effects,
+    captured_effect,
+    causal_effects,
+)
 from mechdistill.heads.ranking import FACTORS, PRIMARY, positive_heads, rank_heads, score_heads
 from mechdistill.heads.reliability import split_half_reliability
 from mechdistill.heads.resampling import (
@@ -143,7 +147,7 @@ def effects_table(effect, phase=1, twin="K1"):
         rows.assign(direction="noise", clean=5.0, corrupted=-5.0, patched=5.0 - 2 * rows["value"]),
     ]
     frame = pd.concat(parts, ignore_index=True).drop(columns="value")
-    return frame.assign(phase=phase, twin=twin, site="output", event=0)
+    return frame.assign(phase=phase, twin=twin, site="output", metric="margin", event=0)
 
 
 def test_causal_effect_counts_both_directions_and_leaves_the_sham_out():
@@ -169,7 +173,9 @@ def test_events_of_an_example_count_once():
 def test_agreement_is_spearman_over_heads_of_the_two_means():
     rng = np.random.default_rng(2)
     frame, effect = both_phases(noise=1.0), rng.normal(size=(EXAMPLES, 6))
-    table = agreement_with_causal_effects(frame, effects_table(effect), resamples=200, seed=0)
+    table = agreement_with_causal_effects(
+        frame, effects_table(effect), top=2, resamples=200, seed=0
+    )
     assert set(table["phase"]) == {1}  # no effects of phase 2 were given
     for row in table[table["score"].isin(["coarse", "kurtosis"])].itertuples():
         score = rows_of(frame, 1, row.score).groupby(["layer", "head"])["value"].mean()
@@ -182,8 +188,24 @@ def test_agreement_is_spearman_over_heads_of_the_two_means():
 def test_agreement_of_a_score_with_itself_is_one():
     frame = both_phases(noise=0.01)
     cosine = rows_of(frame, 1, "cosine")["value"].to_numpy().reshape(EXAMPLES, -1)
-    table = agreement_with_causal_effects(frame, effects_table(cosine), resamples=20, seed=0)
-    assert (rows_of(table, 1, "cosine")["spearman"] == 1).all()
+    table = agreement_with_causal_effects(frame, effects_table(cosine), top=2, resamples=20, seed=0)
+    rows = rows_of(table, 1, "cosine")
+    assert rows["spearman"].to_numpy() == pytest.approx(1)
+    assert rows["captured"].to_numpy() == pytest.approx(1)
+
+
+def test_captured_share_is_that_of_the_heads_of_highest_score():
+    effect = np.array([[8.0, 0.1, 2.0, -0.3]] * 3)
+    score = np.array([[9.0, 5.0, 1.0, 0.0], [0.0, 0.0, 0.0, 0.0], [1.0, 1.0, np.nan, 2.0]])
+    share = captured_effect(score, effect, top=2)
+    assert share[0] == pytest.approx(8.1 / 10)
+    assert np.isnan(share[1:]).all()  # a constant score and a missing one tell nothing
+
+
+def test_equal_scores_share_the_captured_effect():
+    effect = np.array([[8.0, 1.0, 3.0, 0.0]])
+    share = captured_effect(np.array([[2.0, 0.0, 0.0, 0.0]]), effect, top=2)
+    assert share[0] == pytest.approx((8 + (1 + 3 + 0) / 3) / 11)
 
 
 @given(
@@ -200,11 +222,11 @@ def test_rank_correlation_of_rows_is_scipys(first, second):
             assert rho == pytest.approx(expected)
 
 
-def test_rank_correlation_leaves_out_heads_without_a_value():
-    first = np.array([[1.0, np.nan, 3.0, 2.0, 9.0]])
-    second = np.array([[1.0, 100.0, 2.0, 3.0, np.nan]])
-    expected = scipy.stats.spearmanr([1, 3, 2], [1, 2, 3]).statistic
-    assert spearman(first, second)[0] == pytest.approx(expected)
+def test_rank_correlation_needs_the_value_of_every_head():
+    table = np.array([[1.0, np.nan, 3.0], [1.0, 2.0, 3.0]])
+    rho = spearman(table, np.array([[1.0, 2.0, 3.0]] * 2))
+    assert np.isnan(rho[0])
+    assert rho[1] == pytest.approx(1)
 
 
 def test_first_weighting_counts_every_example_once():

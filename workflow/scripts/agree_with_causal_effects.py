@@ -2,7 +2,7 @@
 
 Inputs: measurements.parquet, single_heads.parquet (patching one head at a time).
 Outputs: causal_agreement.parquet.
-Parameters: heads.bootstrap, heads.seed.
+Parameters: heads.bootstrap, heads.seed, heads.pool_size.
 """
 
 import argparse
@@ -23,6 +23,7 @@ def main() -> None:
     agreement = agreement_with_causal_effects(
         read_table(args.measurements),
         read_table(args.single_heads),
+        top=p["heads.pool_size"],
         resamples=p["heads.bootstrap"],
         seed=p["heads.seed"],
     )

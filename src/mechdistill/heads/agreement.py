@@ -13,12 +13,14 @@ from mechdistill.heads.resampling import (
     example_matrix,
     interval,
     plain_and_resampled,
-    spearman,
+    standard_ranks,
     weighted_means,
 )
 
 SHAM = "K0"
 """Twin whose changed words matter to no decision: it has no effect to agree with."""
+CONDITION = ["phase", "twin", "site", "metric", "direction"]
+"""Columns that name a kind of causal effect."""
 
 
 def causal_effects(single_heads: pd.DataFrame) -> pd.DataFrame:
@@ -28,12 +30,12 @@ def causal_effects(single_heads: pd.DataFrame) -> pd.DataFrame:
     itself is not divided by: it is the same for every head, and ranks do not see it.
 
     Args:
-        single_heads: columns phase, twin, site, direction, layer, head, example, event, clean,
-            corrupted, patched.
+        single_heads: columns phase, twin, site, direction, layer, head, example, event, metric,
+            clean, corrupted, patched.
 
     Returns:
-        phase, twin, site, direction (denoise, noise, mean), layer, head, example, value (mean
-        over the example's events, in logits).
+        phase, twin, site, metric, direction (denoise, noise, mean), layer, head, example, value
+        (mean over the example's events of this metric, in logits).
     """
     rows = single_heads[single_heads["twin"] != SHAM]
     effect = np.where(
@@ -41,7 +43,7 @@ def causal_effects(single_heads: pd.DataFrame) -> pd.DataFrame:
         rows["patched"] - rows["corrupted"],
         rows["clean"] - rows["patched"],
     )
-    cell = ["phase", "twin", "site", "layer", "head", "example"]
+    cell = ["phase", "twin", "site", "metric", "layer", "head", "example"]
     effects = rows.assign(value=effect)
     each = effects.groupby([*cell, "direction"], sort=True)["value"].mean().reset_index()
     both = each.groupby(cell, sort=True)["value"].mean().reset_index()
@@ -49,51 +51,88 @@ def causal_effects(single_heads: pd.DataFrame) -> pd.DataFrame:
 
 
 def agreement_with_causal_effects(
-    measurements: pd.DataFrame, single_heads: pd.DataFrame, *, resamples: int, seed: int
+    measurements: pd.DataFrame, single_heads: pd.DataFrame, *, top: int, resamples: int, seed: int
 ) -> pd.DataFrame:
-    """Spearman correlation over heads of each score variant with single-head causal effects.
+    """How far each score variant agrees over heads with single-head causal effects.
 
-    Scores come from the ranking examples, effects from the patching examples; the interval
-    resamples both, each for itself.
+    ``spearman`` counts all heads alike, and most heads do nothing, in an order of chance.
+    ``captured`` looks at the other end: the effects of the `top` heads of highest score, summed,
+    as a share of what the `top` heads of largest effect have.
+
+    Scores come from the ranking examples, effects from the patching examples; the intervals
+    resample both, each for itself.
 
     Args:
         measurements: of one model, see `mechdistill.heads.measure.measure_heads`.
         single_heads: see `causal_effects`.
+        top: number of heads for ``captured``.
         resamples: of the bootstrap.
         seed: of the bootstrap.
 
     Returns:
-        phase, score, anchor, sinks, twin, site, direction, spearman, ci_low, ci_high, n (patching
-        examples), n_heads; null where the score is the same for all heads.
+        phase, score, anchor, sinks, twin, site, metric, direction, spearman, ci_low, ci_high,
+        captured, captured_low, captured_high, n (patching examples), n_heads; null where the
+        score is the same for all heads.
     """
     heads = heads_of(measurements)
     count = len(examples_of(measurements))
     scores = mean_scores(measurements, plain_and_resampled(count, resamples, seed))
     # a seed of its own: the two samples of examples are drawn independently
     effects = dict(_effect_means(single_heads, heads, resamples, seed + 1))
+    effect_ranks = {condition: standard_ranks(means) for condition, (means, _) in effects.items()}
     records = []
     for key, score in sorted(scores.items()):
-        variant = dict(zip(VARIANT, key, strict=True))
-        for (phase, twin, site, direction), (effect, n) in effects.items():
-            if phase != variant["phase"]:
+        variant, score_ranks = dict(zip(VARIANT, key, strict=True)), standard_ranks(score)
+        for condition, (effect, n) in effects.items():
+            if condition[0] != variant["phase"]:
                 continue
-            rho = spearman(score, effect)
-            low, high = interval(rho[1:, None])
+            rho = (score_ranks * effect_ranks[condition]).sum(axis=1)  # Spearman's
+            share = captured_effect(score, effect, top)
             records.append(
                 {name: variant[name] for name in VARIANT[1:]}
-                | {"twin": twin, "site": site, "direction": direction}
-                | {"spearman": rho[0], "ci_low": low[0], "ci_high": high[0]}
+                | dict(zip(CONDITION, condition, strict=True))
+                | _with_interval(rho, "spearman", "ci_low", "ci_high")
+                | _with_interval(share, "captured", "captured_low", "captured_high")
                 | {"n": n, "n_heads": len(heads)}
             )
     return pd.DataFrame.from_records(records)
+
+
+def captured_effect(score: Floats, effect: Floats, top: int) -> Floats:
+    """Summed effect of the `top` heads by score over that of the `top` heads by effect, per row.
+
+    Args:
+        score: [rows, heads].
+        effect: [rows, heads].
+        top: number of heads (all of them if there are fewer).
+
+    Returns:
+        [rows]; NaN where a score is missing or all scores are equal, or where no sum of `top`
+        effects is positive.
+    """
+    top = min(top, score.shape[1])
+    last = -np.sort(-score, axis=1)[:, top - 1 : top]
+    above, tied = score > last, score == last
+    # equal scores share the places that are left: their order would be chance
+    share_of_tied = (top - above.sum(1, keepdims=True)) / np.maximum(tied.sum(1, keepdims=True), 1)
+    found = (effect * (above + tied * share_of_tied)).sum(axis=1)
+    most = -np.sort(-effect, axis=1)[:, :top].sum(axis=1)
+    tells = np.isfinite(score).all(axis=1) & (np.ptp(score, axis=1) > 0) & (most > 0)
+    share: Floats = np.divide(found, most, out=np.full_like(most, np.nan), where=tells)
+    return share
+
+
+def _with_interval(samples: Floats, *names: str) -> dict[str, float]:
+    """Plain value (the first sample) and 95 % interval of the others under three names."""
+    low, high = interval(samples[1:, None])
+    return dict(zip(names, (float(samples[0]), float(low[0]), float(high[0])), strict=True))
 
 
 def _effect_means(
     single_heads: pd.DataFrame, heads: pd.MultiIndex, resamples: int, seed: int
 ) -> Iterator[tuple[tuple[object, ...], tuple[Floats, int]]]:
     """Per condition: mean effects [1 + resamples, heads], the plain mean first, and n."""
-    conditions = ["phase", "twin", "site", "direction"]
-    for key, rows in causal_effects(single_heads).groupby(conditions, sort=True):
+    for key, rows in causal_effects(single_heads).groupby(CONDITION, sort=True):
         examples = sorted(rows["example"].unique())
         counts = plain_and_resampled(len(examples), resamples, seed)
         yield key, (weighted_means(example_matrix(rows, examples, heads), counts), len(examples))

@@ -64,19 +64,21 @@ def interval(samples: Floats) -> tuple[Floats, Floats]:
     return low, high
 
 
-def spearman(first: Floats, second: Floats) -> Floats:
-    """Rank correlation of each row of two tables [rows, heads], ties at their mean rank.
+def standard_ranks(table: Floats) -> Floats:
+    """Ranks of the heads in each row [rows, heads], ties at their mean rank, mean 0 and length 1.
 
-    Heads without a value in either are left out of a row; NaN for a constant row or fewer than
-    three heads.
+    The product sum of two such rows is their Spearman correlation. A row that is constant or lacks
+    the value of a head is NaN throughout.
     """
-    both = np.isfinite(first) & np.isfinite(second)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        ranks = [
-            rankdata(np.where(both, table, np.nan), axis=1, nan_policy="omit")
-            for table in (first, second)
-        ]
-        centred = [r - np.nanmean(r, axis=1, keepdims=True) for r in ranks]
-        a, b = (np.where(both, c, 0.0) for c in centred)
-        rho: Floats = (a * b).sum(1) / np.sqrt((a * a).sum(1) * (b * b).sum(1))
-    return np.where(both.sum(1) >= 3, rho, np.nan)
+    ranks = rankdata(table, axis=1)
+    centred = ranks - ranks.mean(axis=1, keepdims=True)
+    length = np.sqrt(np.square(centred).sum(axis=1, keepdims=True))
+    defined = np.isfinite(table).all(axis=1, keepdims=True) & (length > 0)
+    standard: Floats = np.divide(centred, length, out=np.full_like(centred, np.nan), where=defined)
+    return standard
+
+
+def spearman(first: Floats, second: Floats) -> Floats:
+    """Rank correlation of each row of two tables [rows, heads]; NaN as in `standard_ranks`."""
+    rho: Floats = (standard_ranks(first) * standard_ranks(second)).sum(axis=1)
+    return rho
