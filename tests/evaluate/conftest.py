@@ -8,9 +8,19 @@ from mechdistill.data.labels import Label, LabelSpace, Region
 from mechdistill.data.tokenizer import build_tokenizer, encode_trace
 from mechdistill.data.world import WorldSettings
 from mechdistill.evaluate.anchors import text_anchors
+from mechdistill.models.loading import build_model
 from mechdistill.traces.parse import parse_trace
 
 CUES = ("acute", "chronic", "left")
+ARCHITECTURE = {
+    "family": "llama",
+    "hidden_size": 16,
+    "layers": 2,
+    "heads": 2,
+    "kv_heads": 1,
+    "intermediate_size": 16,
+    "rope_theta": 100.0,
+}
 
 
 class BagOfWords:
@@ -86,3 +96,16 @@ def anchors(examples, space, encoder):
 @pytest.fixture(scope="session")
 def regions(examples):
     return {example.example: frozenset(example.regions) for example in examples}
+
+
+@pytest.fixture(scope="session")
+def model(tokenizer):
+    return build_model(
+        ARCHITECTURE,
+        vocab_size=len(tokenizer),
+        pad_id=tokenizer.pad_token_id,
+        bos_id=tokenizer.bos_token_id,
+        eos_id=tokenizer.eos_token_id,
+        max_positions=256,
+        seed=0,
+    ).eval()

@@ -6,9 +6,9 @@ from mechdistill.evaluate.example_scores import (
     bleu_scores,
     final_confusion,
     label_scores,
-    labelled,
     reasoning,
 )
+from mechdistill.evaluate.score_rows import labelled, score_rows
 
 
 def wide(frame):
@@ -78,3 +78,9 @@ def test_the_model_stands_in_front():
 
     assert frame.columns.tolist() == ["model", "method", "seed", "example"]
     assert frame.iloc[0].tolist() == ["mech-seed0", "mech", 0, "x"]
+
+
+def test_no_rows_keep_the_type_of_the_column():
+    joined = pd.concat([score_rows([]), score_rows([("x", "focus", 0.5)])], ignore_index=True)
+
+    assert joined["value"].dtype == "float64"

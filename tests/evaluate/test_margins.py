@@ -4,30 +4,6 @@ import pytest
 import torch
 
 from mechdistill.evaluate.margins import forced_scores
-from mechdistill.models.loading import build_model
-
-ARCHITECTURE = {
-    "family": "llama",
-    "hidden_size": 16,
-    "layers": 2,
-    "heads": 2,
-    "kv_heads": 1,
-    "intermediate_size": 16,
-    "rope_theta": 100.0,
-}
-
-
-@pytest.fixture(scope="module")
-def model(tokenizer):
-    return build_model(
-        ARCHITECTURE,
-        vocab_size=len(tokenizer),
-        pad_id=tokenizer.pad_token_id,
-        bos_id=tokenizer.bos_token_id,
-        eos_id=tokenizer.eos_token_id,
-        max_positions=256,
-        seed=0,
-    ).eval()
 
 
 @pytest.fixture(scope="module")

@@ -141,3 +141,4 @@ def test_plan_of_a_study_without_the_proposed_method_has_the_teacher_only():
 def test_best_baseline_is_the_best_on_validation_and_the_first_of_equals():
     assert best_baseline({"a": 0.4, "b": 0.6, "c": 0.9}, ["a", "b"]) == "b"
     assert best_baseline({"a": 0.5, "b": 0.5}, ["a", "b"]) == "a"
+    assert best_baseline({}, []) == ""

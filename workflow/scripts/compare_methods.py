@@ -15,6 +15,7 @@ from mechdistill.data.labels import read_label_space
 from mechdistill.parameters import Parameters
 from mechdistill.significance.compare import Settings, compare
 from mechdistill.significance.measures import (
+    DATA_LEVELS,
     corpus_measures,
     document_measures,
     validation_scores,
@@ -39,7 +40,7 @@ def main() -> None:
     rivals = baselines(methods)
     validation = validation_scores(read_table(args.validation_predictions), labels, rivals)
     measures = [
-        *document_measures(scores),
+        *document_measures(scores[~scores["metric"].isin(DATA_LEVELS)]),
         *corpus_measures(predictions, scores, labels, training, p["evaluate.precision_at"]),
     ]
     settings = Settings(

@@ -15,12 +15,11 @@ import torch
 from mechdistill.artifacts import write_table
 from mechdistill.data.examples import read_examples
 from mechdistill.data.labels import read_label_space
-from mechdistill.data.tokenizer import encode_prompt, load_tokenizer
+from mechdistill.data.tokenizer import load_tokenizer
 from mechdistill.evaluate.predictions import prediction_table
-from mechdistill.models.generate import greedy
 from mechdistill.models.loading import load_model
 from mechdistill.parameters import Parameters
-from mechdistill.traces.parse import parse_trace
+from mechdistill.traces.generate import generate_traces
 from mechdistill.traces.store import write_traces
 
 
@@ -42,19 +41,16 @@ def main() -> None:
     codes = {label.code for label in space.labels}
     for split, path in (("test", args.predictions), ("validation", args.validation_predictions)):
         examples = read_examples(args.examples, split)
-        written = greedy(
+        traces = generate_traces(
             model,
-            [encode_prompt(tokenizer, example.prompt) for example in examples],
+            examples,
+            tokenizer,
+            space,
+            early_tokens=p["traces.early_tokens"],
             max_new_tokens=p["traces.max_new_tokens"],
-            eos_id=tokenizer.eos_token_id,
-            pad_id=tokenizer.pad_token_id,
             batch_size=p["traces.batch_size"],
             what=f"{args.name}: {split} traces",
         )
-        traces = [
-            parse_trace(example, ids, tokenizer, space, p["traces.early_tokens"])
-            for example, ids in zip(examples, written, strict=True)
-        ]
         if split == "test":
             write_traces(args.traces, traces)
         table = prediction_table(traces, examples, codes, args.name, args.method, args.seed)

@@ -26,15 +26,11 @@ from mechdistill.data.tokenizer import load_tokenizer
 from mechdistill.evaluate.anchors import text_anchors
 from mechdistill.evaluate.confusion import confusion_scores, shuffled_confusion_scores
 from mechdistill.evaluate.curves import curve_table
-from mechdistill.evaluate.example_scores import (
-    bleu_scores,
-    final_confusion,
-    label_scores,
-    labelled,
-)
+from mechdistill.evaluate.example_scores import bleu_scores, final_confusion, label_scores
 from mechdistill.evaluate.focus import focus_scores
 from mechdistill.evaluate.margins import forced_scores
 from mechdistill.evaluate.mechanism import PoolSettings, mechanism_scores
+from mechdistill.evaluate.score_rows import labelled
 from mechdistill.heads.pools import read_pools
 from mechdistill.models.loading import load_model
 from mechdistill.models.text_encoder import TextEncoder

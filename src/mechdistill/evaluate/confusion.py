@@ -19,6 +19,7 @@ from transformers import PreTrainedTokenizerFast
 
 from mechdistill.data.tokenizer import decode_trace
 from mechdistill.evaluate.anchors import TextAnchors, cosine, mean_or_nan
+from mechdistill.evaluate.score_rows import score_rows
 from mechdistill.models.text_encoder import TextEncoder
 from mechdistill.traces.parse import Trace
 
@@ -108,7 +109,7 @@ def confusion_scores(
             "confusion_other": mean_or_nan(np.array(foreign)),
         }
         rows += [(trace.example, metric, number) for metric, number in values.items()]
-    return pd.DataFrame(rows, columns=["example", "metric", "value"])
+    return score_rows(rows)
 
 
 def shuffled_confusion_scores(
@@ -126,12 +127,14 @@ def shuffled_confusion_scores(
     rng = np.random.default_rng(seed)
     texts = _refine_prefixes([_shuffled(trace, rng) for trace in traces], anchors, tokenizer)
     encoder.encode([text for own in texts for text in own])
-    rows = [
-        (trace.example, mean_or_nan(cosine(encoder.encode(own), anchors[trace.example].near)))
+    near = [
+        mean_or_nan(cosine(encoder.encode(own), anchors[trace.example].near))
         for trace, own in zip(traces, texts, strict=True)
     ]
-    frame = pd.DataFrame(rows, columns=["example", "value"])
-    return frame.assign(metric="confusion_shuffled")[["example", "metric", "value"]]
+    return score_rows(
+        (trace.example, "confusion_shuffled", value)
+        for trace, value in zip(traces, near, strict=True)
+    )
 
 
 def refine_window(trace: Trace) -> LateWindow:

@@ -62,7 +62,8 @@ def curve_table(
                     for x, y in zip(ends, curve, strict=True)
                     if not np.isnan(y)
                 ]
-    return pd.DataFrame(rows, columns=["example", "kind", "metric", "t", "value"])
+    frame = pd.DataFrame(rows, columns=["example", "kind", "metric", "t", "value"])
+    return frame.astype({"t": "float64", "value": "float64"})
 
 
 def focus_values(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 from transformers import PreTrainedTokenizerFast
 
@@ -12,9 +13,8 @@ from mechdistill.data.tokenizer import decode_trace
 from mechdistill.evaluate import bleu
 from mechdistill.evaluate.label_sets import exact_match, label_counts, samples_f1
 from mechdistill.evaluate.ranking import precision_at
+from mechdistill.evaluate.score_rows import score_rows
 from mechdistill.traces.parse import Trace
-
-COLUMNS = ["example", "metric", "value"]
 
 
 def label_scores(
@@ -60,23 +60,15 @@ def final_confusion(curves: pd.DataFrame) -> pd.DataFrame:
     """`confusion_all`: mean over all late tokens (App. B), for the examples that have curves."""
     cumulative = curves[(curves["kind"] == "cumulative") & (curves["metric"] == "confusion")]
     last = cumulative.sort_values("t").drop_duplicates("example", keep="last")
-    return pd.DataFrame(
-        {"example": last["example"], "metric": "confusion_all", "value": last["value"]}
+    return score_rows(
+        (str(example), "confusion_all", float(value))
+        for example, value in zip(last["example"], last["value"], strict=True)
     )
 
 
-def labelled(frame: pd.DataFrame, model: str, method: str, seed: int) -> pd.DataFrame:
-    """The frame with the columns that name the model in front."""
-    named = frame.assign(model=model, method=method, seed=seed)
-    return named[["model", "method", "seed", *frame.columns]].reset_index(drop=True)
-
-
-def _rows(examples: Sequence[str], columns: Mapping[str, np.ndarray]) -> pd.DataFrame:
-    return pd.DataFrame(
-        [
-            (example, metric, float(value))
-            for metric, values in columns.items()
-            for example, value in zip(examples, values, strict=True)
-        ],
-        columns=COLUMNS,
+def _rows(examples: Sequence[str], columns: Mapping[str, npt.NDArray[np.float64]]) -> pd.DataFrame:
+    return score_rows(
+        (example, metric, float(value))
+        for metric, values in columns.items()
+        for example, value in zip(examples, values, strict=True)
     )

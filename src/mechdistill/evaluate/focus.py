@@ -14,6 +14,7 @@ import pandas as pd
 from transformers import PreTrainedTokenizerFast
 
 from mechdistill.evaluate.anchors import TextAnchors, Vectors, cosine, mean_or_nan
+from mechdistill.evaluate.score_rows import score_rows
 from mechdistill.evaluate.token_text import token_texts
 from mechdistill.models.text_encoder import TextEncoder
 from mechdistill.traces.parse import Trace
@@ -67,7 +68,7 @@ def focus_scores(
             (trace.example, "focus_shuffled", mean_or_nan(np.array(foreign))),
             (trace.example, "anchor_near_cosine", float(cosine(own.anchor[None], own.near)[0])),
         ]
-    return pd.DataFrame(rows, columns=["example", "metric", "value"])
+    return score_rows(rows)
 
 
 def early_embeddings(

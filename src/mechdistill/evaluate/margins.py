@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from mechdistill.evaluate.perplexity import IGNORED, negative_log_likelihood
+from mechdistill.evaluate.score_rows import score_rows
 from mechdistill.models.batching import left_pad
 from mechdistill.models.margin import decision_margin
 from mechdistill.progress import track
@@ -50,7 +51,7 @@ def forced_scores(
                 (trace.example, metric, value)
                 for metric, value in _event_means(logits[i, int(batch.offset[i]) :], trace.events)
             ]
-    return pd.DataFrame(rows, columns=["example", "metric", "value"])
+    return score_rows(rows)
 
 
 def _event_means(logits: Tensor, events: Sequence[Event]) -> list[tuple[str, float]]:

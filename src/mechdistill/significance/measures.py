@@ -20,6 +20,10 @@ NOT_SCORES = {*bleu.STATISTICS, *PERPLEXITY_STATISTICS}
 """Rows of the score table that are counts behind a score, and no score of their own."""
 
 
+DATA_LEVELS = {"anchor_near_cosine", "confusion_0"}
+"""Metrics that the data fix, the same for every model: nothing to compare."""
+
+
 def document_measures(scores: pd.DataFrame) -> list[Measure]:
     """Every metric of the score table (model, method, seed, example, metric, value)."""
     documents = sorted(scores["example"].unique())

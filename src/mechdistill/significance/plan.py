@@ -36,6 +36,7 @@ def baselines(methods: Sequence[str]) -> list[str]:
 def best_baseline(validation: Mapping[str, float], methods: Collection[str]) -> str:
     """The baseline with the highest validation score; of equals the first in the study's order.
 
+    "" if the study has no baseline.
     It is chosen on the validation split: choosing on the test split would favour the choice.
     """
-    return max(methods, key=lambda method: validation[method])
+    return max(methods, key=lambda method: validation[method], default="")
