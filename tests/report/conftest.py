@@ -178,18 +178,18 @@ class Builder:
         )
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def build() -> Builder:
     return Builder(Design("tiny", METHODS, (0, 1, 2), 4, 8, 4, (1, 2, 4, 8, 16), Bootstrap(200, 0)))
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def heads() -> list[tuple[int, int]]:
     """All heads of a model of 4 layers and 8 heads, by layer."""
     return list(itertools.product(range(4), range(8)))
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def summary(build) -> pd.DataFrame:
     """The patching summary of both phases, sites, directions and measures."""
     shares = {"top": 0.8, "random": 0.1, "depth_matched": 0.2, "lowest": -0.02, "all": 0.97}
@@ -231,7 +231,7 @@ def summary(build) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def head_scores(heads) -> pd.DataFrame:
     """Primary scores of both phases: falling with the layer in phase 1, rising in phase 2."""
     rng = np.random.default_rng(0)
@@ -258,7 +258,7 @@ def head_scores(heads) -> pd.DataFrame:
     )
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def dynamics(heads) -> pd.DataFrame:
     """Shortlist similarity rises, near-miss similarity falls; undefined in the first stage."""
     rng = np.random.default_rng(0)
@@ -281,3 +281,144 @@ def dynamics(heads) -> pd.DataFrame:
         for quantity, slope in trends.items()
     ]
     return pd.DataFrame(rows, columns=["layer", "head", "example", "stage", "quantity", "value"])
+
+
+@pytest.fixture(scope="session")
+def full(build, summary, head_scores, dynamics, heads) -> Evidence:
+    """A study that made every table."""
+    rng = np.random.default_rng(7)
+    methods = ("teacher", *METHODS)
+    metrics = (
+        "focus",
+        "confusion",
+        "samples_f1",
+        "focus_shuffled",
+        "confusion_shuffled",
+        "margin_region",
+        "margin_within",
+        "sharp",
+        "align",
+        "loop",
+        "help",
+    )
+    scores = build.scores({(m, k): rng.uniform(0.3, 0.7) for m in methods for k in metrics})
+    corpus = pd.DataFrame(
+        [
+            (m, m, 0, k, 0.9)
+            for m in methods
+            for k in ("micro_f1", "macro_f1_gold_present", "exact_match")
+        ],
+        columns=["model", "method", "seed", "metric", "value"],
+    )
+    keys = (
+        "focus",
+        "confusion",
+        "macro_f1_gold_present",
+        "micro_f1",
+        "sharp",
+        "margin_region",
+        "margin_within",
+    )
+    rows = [
+        (k, "mech", b, 0.05, 0.01, 0.1, "up")
+        for k in keys
+        for b in ("vanilla", "vanilla_positions")
+    ]
+    rows += [(k, m, "vanilla", 0.2, 0.1, 0.3, "up") for k in keys for m in ("p1_only", "p2_only")]
+    rows += [(k, m, "teacher", -0.2, -0.3, -0.1, "down") for k in keys for m in METHODS]
+    predictions = pd.DataFrame(
+        [
+            (m, m, 0, note, ["A"], ["A"], "no answer" if i == 0 else "ok")
+            for m in methods
+            for i, note in enumerate(NOTES)
+        ],
+        columns=["model", "method", "seed", "example", "gold", "predicted", "status"],
+    )
+    agreement = pd.DataFrame(
+        [
+            (
+                phase,
+                score,
+                anchor,
+                sinks,
+                site,
+                direction,
+                {1: "K1", 2: "K2"}[phase],
+                rho,
+                0.1,
+                0.9,
+                40,
+            )
+            for phase, score, anchor, sinks, rho in (
+                (1, "coarse", "unembed", "out", 0.8),
+                (1, "cosine", "unembed", "", 0.9),
+                (2, "refine", "", "", 0.1),
+                (2, "help", "", "", 0.6),
+                (2, "attention_cue", "", "", 0.5),
+            )
+            for site in ("output", "pattern")
+            for direction in ("denoise", "noise")
+        ],
+        columns=[
+            "phase",
+            "score",
+            "anchor",
+            "sinks",
+            "site",
+            "direction",
+            "twin",
+            "spearman",
+            "ci_low",
+            "ci_high",
+            "n",
+        ],
+    )
+    manipulation = pd.DataFrame(
+        [
+            (phase, twin, note, metric, 0.8, 0.2 + rng.normal(0, 0.01))
+            for phase, twin, metric in (
+                (1, "K1", "focus"),
+                (1, "K0", "focus"),
+                (2, "K2", "confusion"),
+            )
+            for note in NOTES
+        ],
+        columns=["phase", "twin", "example", "metric", "clean", "corrupted"],
+    )
+    shapes = {(m, k): (lambda t: 0.3 + 0.2 * t) for m in methods for k in ("focus", "confusion")}
+    reliability = pd.DataFrame(
+        [
+            (phase, *key, 0.8, 0.6, 0.9, 60)
+            for phase, key in ((1, ("coarse", "unembed", "out")), (2, ("refine", "", "")))
+        ],
+        columns=["phase", "score", "anchor", "sinks", "spearman", "ci_low", "ci_high", "n"],
+    )
+    budgets = {
+        (m, s): {
+            "parameters": 1000,
+            "steps": 400,
+            "sequences": 12800,
+            "target_tokens": 100000,
+            "left_out": [],
+        }
+        for m in METHODS
+        for s in (0, 1, 2)
+    }
+    return Evidence(
+        build.design,
+        {
+            "patching_summary": summary,
+            "head_scores": head_scores,
+            "dynamics": dynamics,
+            "rankings": build.rankings({1: heads, 2: heads[::-1]}),
+            "scores": scores,
+            "corpus": corpus,
+            "comparisons": build.comparisons(rows),
+            "predictions": predictions,
+            "causal_agreement": agreement,
+            "manipulation": manipulation,
+            "curves": build.curves(shapes),
+            "reliability": reliability,
+        },
+        budgets,
+    )

@@ -7,9 +7,9 @@ from matplotlib.axis import Axis
 from matplotlib.colors import to_hex
 from matplotlib.text import Text
 
-from mechdistill.report.attention import AttendedNote, Word
+from mechdistill.report.attention import AttendedTrace, Word
 from mechdistill.report.figures import style
-from mechdistill.report.figures.attention import figure4, flow
+from mechdistill.report.figures.attention import SIZES, figure4, fit, flow
 from mechdistill.report.figures.curves import curve_bands, figure1
 from mechdistill.report.figures.heads import figure7, ranked_scores, stage_means
 from mechdistill.report.figures.patching import patching_figure
@@ -26,7 +26,7 @@ def note():
     ]
     words += [Word("I50.21 " + "very long description " * 4, "", 0.01), Word("gout", "anchor", 0.2)]
     words += [Word(f"word{i}", "cue" if i == 7 else "", 0.003) for i in range(80)]
-    return AttendedNote("ranking-00000", (2, 7), tuple(words), 0.1)
+    return AttendedTrace("ranking-00000", (2, 7), tuple(words), 80)
 
 
 @pytest.fixture
@@ -185,7 +185,7 @@ def test_undefined_stage_is_a_gap(dynamics):
 
 
 def test_words_fill_lines_without_overlap():
-    placed = flow([f"word{i}" * (1 + i % 3) for i in range(60)], 200.0)
+    placed = flow([f"word{i}" * (1 + i % 3) for i in range(60)], 200.0, 7.0)
     lines = {}
     for word in placed:
         assert word.x + word.width <= 200.0 + 1e-9
@@ -198,6 +198,14 @@ def test_words_fill_lines_without_overlap():
 
 
 def test_long_label_is_cut_and_marked():
-    (placed,) = flow(["x" * 100], 400.0)
+    (placed,) = flow(["x" * 100], 400.0, 7.0)
     assert placed.text.endswith("…")
-    assert len(placed.text) <= 34
+    assert len(placed.text) <= 38
+
+
+def test_letters_shrink_until_the_note_fits():
+    words = ["word"] * 200
+    few, many = fit(words[:10], 250.0, 250.0), fit(words, 250.0, 250.0)
+    assert few[0].size == SIZES[0]
+    assert many[0].size < SIZES[0]
+    assert many[-1].y <= 250.0 or many[0].size == SIZES[-1]

@@ -6,7 +6,8 @@ from mechdistill.artifacts import write_table
 from mechdistill.errors import InputError
 from mechdistill.report.claims import claims, judge_all
 from mechdistill.report.claims.registry import COLUMNS, claim
-from mechdistill.report.evidence import Evidence, NotTested, read_evidence
+from mechdistill.report.evidence import COLUMNS as TABLE_COLUMNS
+from mechdistill.report.evidence import CONTENT, Evidence, NotTested, read_evidence
 
 VERDICTS = ("holds", "does not hold", "no difference", "undecided", "not tested in this study")
 
@@ -80,3 +81,7 @@ def test_table_of_another_shape_is_named_with_its_missing_columns(build, tmp_pat
     write_table(path, build.scores({("mech", "focus"): 0.6}).drop(columns="seed"))
     with pytest.raises(InputError, match=r"scores\.parquet has no column seed"):
         read_evidence({"scores": path}, build.design)
+
+
+def test_every_table_has_a_name_for_people():
+    assert set(CONTENT) | {"predictions"} == set(TABLE_COLUMNS)

@@ -54,11 +54,11 @@ def test_marks_are_against_the_best_baseline_and_gains_against_each(frame):
         "▼",
         "good",
     )
-    over_vanilla = cell(table, "gain over Vanilla CoT distillation", "focus")
+    over_vanilla = cell(table, "gain over Vanilla", "focus")
     assert (over_vanilla.text, over_vanilla.mark, over_vanilla.tone) == ("+0.100", "▲", "good")
-    worse = cell(table, "gain over Vanilla CoT distillation", "confusion")
+    worse = cell(table, "gain over Vanilla", "confusion")
     assert (worse.mark, worse.tone) == ("▲", "bad")
-    assert "best baseline on the validation notes (Vanilla, positions up-weighted)" in table.caption
+    assert "best baseline on the validation notes (Vanilla + positions)" in table.caption
 
 
 def test_lines_stand_in_the_papers_order(frame):

@@ -1,10 +1,10 @@
-"""A head's attention on the words of a note, and how much of it falls on anchor tokens."""
+"""A head's attention on the words of a note and its reasoning, and how much falls on anchors."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,33 +12,45 @@ import pandas as pd
 from mechdistill.errors import InputError
 from mechdistill.heads.places import Places
 from mechdistill.report.rankings import Head
+from mechdistill.traces.parse import Trace
 
-Kind = Literal["", "evidence", "cue", "anchor"]
-KINDS: dict[str, str] = {
+KINDS = {
     "evidence": "finding that supports a true code",
     "cue": "cue that decides between siblings",
     "anchor": "name of a true region",
+    "kept": "code that the reasoning keeps",
+    "rejected": "code that the reasoning rules out",
 }
+"""Role of a token -> what it is. The last two occur in the reasoning only."""
 
 
 @dataclass(frozen=True)
 class Word:
-    """A token of the prompt, its role and the share of attention on it."""
+    """A token, its role (a key of `KINDS`, or nothing) and the share of attention on it."""
 
     text: str
-    kind: Kind
+    kind: str
     weight: float
 
 
 @dataclass(frozen=True)
-class AttendedNote:
-    """The prompt of one note with the attention of one head, mean over the phase's queries."""
+class AttendedTrace:
+    """Note and reasoning with the attention of one head, mean over the phase's queries."""
 
     example: str
     head: Head
     words: tuple[Word, ...]
-    elsewhere: float
-    """Share of the attention on the reasoning's own tokens."""
+    prompt_length: int
+
+    @property
+    def note(self) -> tuple[Word, ...]:
+        """Words of the prompt."""
+        return self.words[: self.prompt_length]
+
+    @property
+    def reasoning(self) -> tuple[Word, ...]:
+        """Words that the teacher wrote."""
+        return self.words[self.prompt_length :]
 
 
 def with_anchor_mass(rows: pd.DataFrame, places: Mapping[str, Places]) -> pd.DataFrame:
@@ -55,10 +67,11 @@ def with_anchor_mass(rows: pd.DataFrame, places: Mapping[str, Places]) -> pd.Dat
     for example, weights in zip(rows["example"], rows["weights"], strict=True):
         place = _place(example, len(weights), places)
         row = np.asarray(weights, dtype=float)
-        open_keys = [p for p in range(place.prompt_length) if p not in set(place.sinks)]
-        anchors = [p for p in anchor_tokens(place) if p in set(open_keys)]
+        sinks = set(place.sinks)
+        keys = [p for p in range(place.prompt_length) if p not in sinks]
+        anchors = [p for p in anchor_tokens(place) if p not in sinks]
         mass.append(float(row[anchors].sum()))
-        expected.append(float(row[open_keys].sum()) * len(anchors) / len(open_keys))
+        expected.append(float(row[keys].sum()) * len(anchors) / len(keys))
     return rows.assign(anchor_mass=mass, anchor_mass_expected=expected)
 
 
@@ -67,13 +80,30 @@ def anchor_tokens(place: Places) -> list[int]:
     return sorted({*place.evidence, *place.anchor_mentions})
 
 
-def attended_note(
-    rows: pd.DataFrame, phase: int, head: Head, place: Places, tokenizer: Any
-) -> AttendedNote:
-    """The stored row of `head` on one note, split into words.
+def note_with_attention(rows: pd.DataFrame, phase: int, wanted: str) -> str:
+    """The wanted example, or the first one of which the phase's attention was kept.
+
+    A trace without early window or refinement position has no row in that phase.
 
     Raises:
-        InputError: no row of that head and note was kept.
+        InputError: no attention of that phase was kept.
+    """
+    kept = sorted(rows.loc[rows["phase"] == phase, "example"].unique())
+    if not kept:
+        raise InputError(
+            f"no trace with attention rows has a query position of phase {phase}",
+            "train the teacher longer: its reasoning cannot be parsed",
+        )
+    return wanted if wanted in kept else str(kept[0])
+
+
+def attended_trace(
+    rows: pd.DataFrame, phase: int, head: Head, place: Places, trace: Trace, tokenizer: Any
+) -> AttendedTrace:
+    """The stored row of `head` on one trace, split into words.
+
+    Raises:
+        InputError: no row of that head and example was kept, or it is of another length.
     """
     chosen = rows[
         (rows["phase"] == phase)
@@ -84,25 +114,33 @@ def attended_note(
     if chosen.empty:
         raise InputError(
             f"there is no attention row of head {head} on {place.example}",
-            "show a note whose attention was kept: lower report.worked_example or raise "
-            "heads.attention_examples",
+            "make the attention rows again: snakemake --cores 2 -R watch_heads",
         )
     weights = np.asarray(chosen["weights"].iloc[0], dtype=float)
     _place(place.example, len(weights), {place.example: place})
-    kinds = kinds_of(place)
-    texts = tokenizer.convert_ids_to_tokens(list(place.tokens[: place.prompt_length]))
-    words = tuple(Word(text, kinds[p], float(weights[p])) for p, text in enumerate(texts))
-    return AttendedNote(place.example, head, words, float(weights[place.prompt_length :].sum()))
+    kinds = kinds_of(place, trace)
+    texts = tokenizer.convert_ids_to_tokens(list(place.tokens))
+    words = tuple(
+        Word(text, kind, float(weight))
+        for text, kind, weight in zip(texts, kinds, weights, strict=True)
+    )
+    return AttendedTrace(place.example, head, words, place.prompt_length)
 
 
-def kinds_of(place: Places) -> list[Kind]:
-    """The role of each prompt token."""
-    kinds: list[Kind] = [""] * place.prompt_length
-    marked: Sequence[tuple[Kind, Sequence[int]]] = (
+def kinds_of(place: Places, trace: Trace) -> list[str]:
+    """The role of each token of note and reasoning."""
+    kinds = [""] * len(place.tokens)
+    marked: list[tuple[str, tuple[int, ...]]] = [
         ("anchor", place.anchor_mentions),
         ("evidence", place.evidence),
-        ("cue", [p for cue in place.cues for p in cue]),
-    )
+        ("cue", tuple(p for cue in place.cues for p in cue)),
+    ]
+    for mention in trace.mentions:
+        tokens = tuple(range(mention.start, mention.end))
+        if mention.kind == "region":
+            marked.append(("anchor", tokens))
+        elif mention.verdict != "open":
+            marked.append((mention.verdict, tokens))
     for kind, positions in marked:
         for position in positions:
             kinds[position] = kind

@@ -5,8 +5,8 @@ A table that the study did not make is absent, and what needs it is "not tested 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +57,25 @@ COLUMNS: dict[str, tuple[str, ...]] = {
 """Table name -> the columns read. Files may hold more."""
 
 
+CONTENT = {
+    "head_scores": "head scores",
+    "rankings": "ranked heads",
+    "reliability": "split-half reliability",
+    "causal_agreement": "scores against single-head effects",
+    "dynamics": "what heads do along the reasoning",
+    "attention_rows": "attention on single notes",
+    "margin": "margins under patching",
+    "generated": "reasoning generated under patching",
+    "manipulation": "clean and corrupted runs",
+    "patching_summary": "patching effects",
+    "scores": "scores of test notes",
+    "curves": "Focus and Confusion along the reasoning",
+    "corpus": "scores of the whole test split",
+    "comparisons": "compared methods",
+}
+"""Table name -> what it holds, for people."""
+
+
 class NotTested(Exception):
     """The study holds nothing that could answer; the message says why."""
 
@@ -73,6 +92,24 @@ class Design:
     pool_size: int
     bins: tuple[int, ...]
     bootstrap: Bootstrap
+
+    @classmethod
+    def of(cls, value: Callable[[str], Any]) -> Design:
+        """From the parameters of a study.
+
+        Args:
+            value: gives the value of a dotted key.
+        """
+        return cls(
+            study=value("study"),
+            methods=tuple(value("distil.methods")),
+            seeds=tuple(value("distil.seeds")),
+            layers=value("teacher.architecture.layers"),
+            heads=value("teacher.architecture.heads"),
+            pool_size=value("heads.pool_size"),
+            bins=tuple(value("patching.bins")),
+            bootstrap=Bootstrap(value("significance.bootstrap"), value("significance.seed")),
+        )
 
     @property
     def baselines(self) -> tuple[str, ...]:
@@ -97,6 +134,10 @@ class Evidence:
     tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     budgets: Mapping[tuple[str, int], Mapping[str, Any]] = field(default_factory=dict)
 
+    def having(self, **tables: pd.DataFrame) -> Evidence:
+        """The same evidence with some tables put in their place."""
+        return replace(self, tables={**self.tables, **tables})
+
     def table(self, name: str) -> pd.DataFrame:
         """The table `name`.
 
@@ -107,7 +148,7 @@ class Evidence:
             raise KeyError(f"no table named {name}; known: {', '.join(COLUMNS)}")
         frame = self.tables.get(name)
         if frame is None or frame.empty:
-            raise NotTested(f"the study holds no {name.replace('_', ' ')}")
+            raise NotTested(f"the study holds no table of {CONTENT.get(name, name)}")
         return frame
 
 

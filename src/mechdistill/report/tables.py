@@ -7,6 +7,7 @@ each baseline. Both stand in the caption, so that no reader has to guess the ref
 from __future__ import annotations
 
 import html
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -17,6 +18,7 @@ from mechdistill.report.formats import MISSING, interval, plain, signed
 from mechdistill.report.metrics import BY_KEY, Metric, method_name
 from mechdistill.significance.plan import ABLATIONS, PROPOSED, TEACHER, baselines
 
+TITLE = "Table 1. Reasoning, downstream performance and mechanism of teacher and students."
 COLUMNS = (
     *("method", "metric", "better", "value", "ci_low", "ci_high", "n_documents", "n_seeds"),
     *("baseline", "is_mark_reference", "gain", "gain_low", "gain_high"),
@@ -99,6 +101,12 @@ def to_csv(frame: pd.DataFrame) -> str:
     """The tidy table as CSV, numbers unrounded."""
     text: str = frame.to_csv(index=False, lineterminator="\n")
     return text
+
+
+def from_csv(text: str) -> pd.DataFrame:
+    """The tidy table that `to_csv` wrote."""
+    frame: pd.DataFrame = pd.read_csv(io.StringIO(text))
+    return frame.fillna({"baseline": "", "mark": ""})
 
 
 def to_html(table: Table) -> str:

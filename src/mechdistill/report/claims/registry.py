@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import pandas as pd
 
+from mechdistill.artifacts import read_text
+from mechdistill.errors import InputError
 from mechdistill.report.claims.statements import STATEMENTS
 from mechdistill.report.evidence import Evidence, NotTested
 from mechdistill.report.formats import signed
@@ -76,11 +80,35 @@ def judge_all(evidence: Evidence, files: dict[str, str] | None = None) -> pd.Dat
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
+def to_csv(claims: pd.DataFrame) -> str:
+    """The table of `judge_all` as CSV, numbers unrounded."""
+    text: str = claims.to_csv(index=False, lineterminator="\n")
+    return text
+
+
+def read_claims(path: str | Path) -> pd.DataFrame:
+    """The table that `to_csv` wrote.
+
+    Raises:
+        InputError: the file is missing, or holds other columns.
+    """
+    numbers = {column: [""] for column in ("effect", "ci_low", "ci_high")}
+    text = io.StringIO(read_text(path))
+    frame: pd.DataFrame = pd.read_csv(text, keep_default_na=False, na_values=numbers)
+    if tuple(frame.columns) != COLUMNS:
+        raise InputError(
+            f"{path} is no table of claims: its columns are {', '.join(frame.columns)}",
+            f"delete it and make it again: rm {path} && snakemake --cores 2 {path}",
+        )
+    return frame
+
+
 def _outcome(item: Claim, evidence: Evidence) -> Outcome:
     try:
         return item.test(evidence)
     except NotTested as reason:
-        return Outcome((), f"{reason}.", Verdict.NOT_TESTED)
+        text = str(reason)
+        return Outcome((), f"{text[0].upper()}{text[1:]}.", Verdict.NOT_TESTED)
 
 
 def _row(item: Claim, outcome: Outcome, files: dict[str, str]) -> dict[str, object]:

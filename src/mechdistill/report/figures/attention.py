@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -13,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 from matplotlib.textpath import TextPath
 
-from mechdistill.report.attention import KINDS, AttendedNote, Word
+from mechdistill.report.attention import KINDS, AttendedTrace, Word
 from mechdistill.report.figures.heads import COMPACT, depth_legend, draw_ranking, ranked_scores
 from mechdistill.report.figures.style import (
     BLUE,
@@ -29,12 +30,14 @@ EDGES = {"evidence": VERMILION, "cue": BLUE, "anchor": GREEN}
 """Role of a token -> colour of its frame."""
 _HEIGHT = 4.8
 _HEAT = LinearSegmentedColormap.from_list("heat", ["#FFFFFF", "#F7C873", "#E69F00"])
-# points
-_SIZE, _LINE, _PAD, _GAP = 6.4, 12.5, 1.6, 2.2
-_LONGEST = 34  # characters of a label before it is cut; the page shows it whole
+SIZES = (8.0, 7.5, 7.0, 6.5, 6.0)
+"""Points: the largest size at which a note fits is taken."""
+# in units of the letters' size
+_LINE, _PAD, _GAP = 1.95, 0.25, 0.35
+_LONGEST = 38  # characters of a label before it is cut; the page shows it whole
 
 
-def figure4(head_scores: pd.DataFrame, note: AttendedNote, layers: int) -> Figure:
+def figure4(head_scores: pd.DataFrame, trace: AttendedTrace, layers: int) -> Figure:
     """Left: ranking by CoarseScore. Right: the note's words, shaded by the head's attention."""
     with style():
         # placed by hand: the words must know their panel's width before anything is drawn
@@ -46,15 +49,16 @@ def figure4(head_scores: pd.DataFrame, note: AttendedNote, layers: int) -> Figur
             handles=depth_legend(), loc="lower left", ncols=3, bbox_to_anchor=(0.0, 0.0), **COMPACT
         )
         axes = figure.add_axes((0.44, 0.11, 0.55, 0.82))
-        letter(axes, f"b  Attention of {name(note.head)} at early queries, {note.example}")
+        letter(axes, f"b  Attention of {name(trace.head)} at early queries, {trace.example}")
         axes.axis("off")
         box = axes.get_position()
         width, height = 72 * WIDTH * box.width, 72 * _HEIGHT * box.height
         axes.set_xlim(0, width)
         axes.set_ylim(height, 0)
-        most = max(word.weight for word in note.words)
-        for placed in flow([word.text for word in note.words], width):
-            _draw_word(axes, placed, note.words[placed.index], most)
+        note = trace.note
+        most = max(word.weight for word in note)
+        for placed in fit([word.text for word in note], width, height):
+            _draw_word(axes, placed, note[placed.index], most)
         figure.legend(
             handles=[
                 *(Patch(facecolor="white", edgecolor=EDGES[k], label=KINDS[k]) for k in EDGES),
@@ -67,37 +71,57 @@ def figure4(head_scores: pd.DataFrame, note: AttendedNote, layers: int) -> Figur
 
 @dataclass(frozen=True)
 class Placed:
-    """A word in a panel whose unit is the point, origin at the top left."""
+    """A word in a panel whose unit is the point, origin at the top left; y is its baseline."""
 
     index: int
     text: str
     x: float
     y: float
     width: float
+    size: float
 
 
-def flow(texts: Sequence[str], width: float) -> list[Placed]:
-    """Place words in lines of at most `width` points; over-long ones are cut with "…"."""
-    placed: list[Placed] = []
-    x, y = 0.0, _LINE
-    for index, full in enumerate(texts):
-        text = full if len(full) <= _LONGEST else full[: _LONGEST - 1].rstrip() + "…"
-        # screens round each letter to whole pixels: 3 % wider than the outline
-        extent = 1.03 * TextPath((0, 0), text, size=_SIZE).get_extents().width + 2 * _PAD
-        if x > 0 and x + extent > width:
-            x, y = 0.0, y + _LINE
-        placed.append(Placed(index, text, x, y, extent))
-        x += extent + _GAP
+def fit(texts: Sequence[str], width: float, height: float) -> list[Placed]:
+    """Words placed at the largest of `SIZES` at which they fit, at the smallest if none does."""
+    for size in SIZES:
+        placed = flow(texts, width, size)
+        if placed[-1].y + 0.5 * size <= height:
+            break
     return placed
 
 
+def flow(texts: Sequence[str], width: float, size: float) -> list[Placed]:
+    """Place words in lines of at most `width` points; over-long ones are cut with "…"."""
+    placed: list[Placed] = []
+    x, y = 0.0, _LINE * size
+    for index, full in enumerate(texts):
+        text = full if len(full) <= _LONGEST else full[: _LONGEST - 1].rstrip() + "…"
+        # screens round each letter to whole pixels: 3 % wider than the outline
+        letters = 1.03 * size * _width_at_one_point(text)
+        extent = letters + 2 * _PAD * size
+        if x > 0 and x + extent > width:
+            x, y = 0.0, y + _LINE * size
+        placed.append(Placed(index, text, x, y, extent, size))
+        x += extent + _GAP * size
+    return placed
+
+
+@lru_cache(maxsize=4096)
+def _width_at_one_point(text: str) -> float:
+    """Width of a word's outline; outlines scale with the size."""
+    return float(TextPath((0, 0), text, size=100).get_extents().width) / 100
+
+
 def _draw_word(axes: Axes, placed: Placed, word: Word, most: float) -> None:
-    edge = EDGES.get(word.kind)
+    size = placed.size
     axes.add_patch(
         Rectangle(
-            (placed.x, placed.y - 0.76 * _LINE), placed.width, 0.84 * _LINE,
+            (placed.x, placed.y - 1.05 * size),
+            placed.width,
+            1.5 * size,
             facecolor=_HEAT(word.weight / most if most > 0 else 0.0),
-            edgecolor=edge or "none", linewidth=0.9,
+            edgecolor=EDGES.get(word.kind, "none"),
+            linewidth=0.9,
         )
-    )  # fmt: skip
-    axes.text(placed.x + _PAD, placed.y - 2.9, placed.text, fontsize=_SIZE, va="baseline")
+    )
+    axes.text(placed.x + _PAD * size, placed.y, placed.text, fontsize=size, va="baseline")

@@ -1,0 +1,131 @@
+"""The page: one self-contained HTML file, images and styles inside, nothing fetched.
+
+It holds no dates, times or machine names, so the same study gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import base64
+import importlib.metadata
+import json
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from jinja2 import Environment, StrictUndefined, select_autoescape
+from markupsafe import Markup
+
+from mechdistill.report import page_rows
+from mechdistill.report.attention import KINDS
+from mechdistill.report.captions import FIGURES
+from mechdistill.report.evidence import Evidence
+from mechdistill.report.figures.attention import EDGES
+from mechdistill.report.formats import percent
+from mechdistill.report.metrics import MORE_TABLES
+from mechdistill.report.rankings import name
+from mechdistill.report.tables import build, to_html
+from mechdistill.report.worked_example import WorkedExample
+
+FRAMES = {**EDGES, "kept": "#000000", "rejected": "#8C8C8C"}
+PACKAGES = ("torch", "transformers", "tokenizers", "numpy", "pandas", "scipy", "matplotlib")
+RECORDS = "provenance/runs"
+
+
+@dataclass(frozen=True)
+class Page:
+    """What the page is made of.
+
+    Attributes:
+        evidence: the study's tables and design.
+        claims: of `judge_all`.
+        findings: sentences.
+        worked: the note that is read through.
+        table1: HTML of Table 1.
+        measures: tidy table of every measure (see `mechdistill.report.tables`).
+        figures: figure number -> PNG file.
+        definitions: of the evaluation.
+        parameters: all parameters of the study.
+        data_card: Markdown.
+    """
+
+    evidence: Evidence
+    claims: pd.DataFrame
+    findings: Sequence[str]
+    worked: WorkedExample
+    table1: str
+    measures: pd.DataFrame
+    figures: Mapping[int, Path]
+    definitions: Mapping[str, Any]
+    parameters: Mapping[str, Any]
+    data_card: str
+
+
+def render(page: Page) -> str:
+    """The page as HTML."""
+    templates = files("mechdistill.report").joinpath("templates")
+    environment = Environment(
+        autoescape=select_autoescape(default=True), undefined=StrictUndefined, trim_blocks=True
+    )
+    template = environment.from_string(templates.joinpath("report.html").read_text("utf-8"))
+    evidence, design = page.evidence, page.evidence.design
+    tables = evidence.tables
+    return template.render(
+        css=Markup(templates.joinpath("style.css").read_text("utf-8")),
+        design=design,
+        worked=page.worked,
+        kinds=KINDS,
+        edges=FRAMES,
+        head_name=name,
+        shade=_shade,
+        share=lambda weight: percent(100 * weight),
+        peak=lambda words: max((word.weight for word in words), default=0.0),
+        total=lambda words: sum(word.weight for word in words),
+        findings=page.findings,
+        tables=[Markup(page.table1), *map(Markup, _measure_tables(page.measures))],
+        patching_size_text=f"about the size of a pool ({design.pool_size} heads)",
+        ranking_names=list(page_rows.RANKINGS.values()),
+        patching_rows=page_rows.patching_rows(tables["patching_summary"], design.pool_size),
+        agreement_rows=page_rows.agreement_rows(tables["causal_agreement"]),
+        figures=[_figure(number, path) for number, path in sorted(page.figures.items())],
+        claims_line=page.findings[-1],
+        claims=page_rows.claim_rows(page.claims),
+        records=f"{RECORDS}/{design.study}/",
+        manipulation=page_rows.manipulation_rows(tables["manipulation"], design.bootstrap),
+        statuses=page_rows.status_rows(tables["predictions"]),
+        budgets=page_rows.budget_rows(evidence.budgets),
+        definitions=page_rows.definition_lines(page.definitions),
+        environment=environment_line(),
+        parameters=json.dumps(page.parameters, indent=2, ensure_ascii=False),
+        data_card=page.data_card,
+    )
+
+
+def environment_line() -> str:
+    """Python and the versions that numbers can depend on."""
+    found = [f"{package} {importlib.metadata.version(package)}" for package in PACKAGES]
+    return f"Python {platform.python_version()}; {', '.join(found)}."
+
+
+def _measure_tables(measures: pd.DataFrame) -> list[str]:
+    shown = []
+    for metrics, title in MORE_TABLES:
+        own = measures[measures["metric"].isin([metric.key for metric in metrics])]
+        if own["value"].notna().any():
+            shown.append(to_html(build(own, metrics, title)))
+    return shown
+
+
+def _figure(number: int, path: Path) -> dict[str, Any]:
+    encoded = base64.b64encode(path.read_bytes()).decode("ascii")
+    title, text = FIGURES[number]
+    uri = f"data:image/png;base64,{encoded}"
+    return {"number": number, "title": title, "text": text, "uri": Markup(uri)}
+
+
+def _shade(weight: float, most: float) -> str:
+    """Opacity of a word's background: its attention as a share of the text's largest."""
+    return f"{weight / most if most > 0 else 0:.3f}"

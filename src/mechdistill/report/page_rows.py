@@ -1,0 +1,197 @@
+"""Rows of the page's smaller tables, numbers already in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from mechdistill.report.findings import causal_ranking, variant
+from mechdistill.report.formats import MISSING, interval, percent, plain, signed
+from mechdistill.report.metrics import method_name
+from mechdistill.report.patching import PAPER_METRIC, TWIN
+from mechdistill.report.rankings import PRIMARY
+from mechdistill.report.resampling import Bootstrap
+from mechdistill.report.verdicts import Verdict
+
+RANKINGS = {
+    "top": "Top",
+    "random": "Random",
+    "depth_matched": "Random, same layers",
+    "lowest": "Lowest",
+    "all": "All heads",
+}
+SITES = {"pattern": "patterns", "output": "outputs"}
+SHOWN = 8
+"""Score variants of a phase listed, besides the printed score and plain attention."""
+
+Row = dict[str, Any]
+
+
+def patching_rows(summary: pd.DataFrame, pool_size: int) -> list[Row]:
+    """Each phase, measure, site and direction at the bin nearest to the pool's size."""
+    rows: list[Row] = []
+    for phase, metric in [(p, m) for p in (1, 2) for m in ("margin", PAPER_METRIC[p])]:
+        own = summary[
+            (summary["phase"] == phase)
+            & (summary["twin"] == TWIN[phase])
+            & (summary["metric"] == metric)
+        ]
+        bins = sorted(int(k) for k in own.loc[own["ranking"] == "top", "bin"].unique())
+        if not bins:
+            continue
+        size = min(bins, key=lambda k: (abs(k - pool_size), k))
+        for site in ("output", "pattern"):
+            for direction in ("denoise", "noise"):
+                chosen = own[(own["site"] == site) & (own["direction"] == direction)]
+                chosen = chosen[(chosen["bin"] == size) | (chosen["ranking"] == "all")]
+                if len(chosen):
+                    rows.append(_patching_row(chosen, phase, metric, site, direction, size))
+    return rows
+
+
+def _patching_row(
+    rows: pd.DataFrame, phase: int, metric: str, site: str, direction: str, size: int
+) -> Row:
+    by_ranking = {row["ranking"]: row for row in rows.to_dict("records")}
+    first = next(iter(by_ranking.values()))
+    top = by_ranking.get("top", {})
+    over = {"text": MISSING, "below": ""}
+    if "top_minus_random" in top and pd.notna(top["top_minus_random"]):
+        ends = interval(top["top_minus_random_low"], top["top_minus_random_high"])
+        over = {"text": signed(top["top_minus_random"]), "below": ends}
+    return {
+        "phase": f"{phase}, {TWIN[phase]}",
+        "measure": metric,
+        "site": SITES[site],
+        "direction": direction,
+        "bin": size,
+        "levels": f"{plain(first['clean'])} / {plain(first['corrupted'])}",
+        "shares": [_share(by_ranking.get(ranking)) for ranking in RANKINGS],
+        "over_random": over,
+        "notes": f"{first['n']} ({first['n_dropped']})",
+    }
+
+
+def _share(row: Mapping[Any, Any] | None) -> dict[str, str]:
+    if row is None or pd.isna(row["pct_gap"]):
+        return {"text": MISSING, "below": ""}
+    low, high = (percent(row[key]).removesuffix(" %") for key in ("pct_gap_low", "pct_gap_high"))
+    ends = f"[{low}, {high}]"
+    return {"text": percent(row["pct_gap"]), "below": ends}
+
+
+def agreement_rows(agreement: pd.DataFrame) -> list[Row]:
+    """Score variants by rank correlation with single-head effects (see `causal_ranking`)."""
+    rows = []
+    for phase, own in causal_ranking(agreement).groupby("phase"):
+        key = PRIMARY[int(str(phase))]
+        for place, row in enumerate(own.to_dict("records")):
+            printed = (row["score"], row["anchor"], row["sinks"]) == key
+            attention = row["score"] in ("attention_cue", "attention_evidence")
+            if place < SHOWN or printed or attention:
+                rows.append(
+                    {
+                        "phase": phase,
+                        "name": variant(row),
+                        "printed": printed,
+                        "denoise": plain(row.get("denoise"), 2),
+                        "noise": plain(row.get("noise"), 2),
+                        "mean": plain(row["spearman"], 2),
+                    }
+                )
+    return rows
+
+
+def manipulation_rows(frame: pd.DataFrame, boot: Bootstrap) -> list[Row]:
+    """Clean, corrupted and their difference by twin, phase and measure."""
+    rows = []
+    for (twin, phase, metric), own in frame.groupby(["twin", "phase", "metric"]):
+        means = own.groupby("example")[["clean", "corrupted"]].mean().dropna()
+        moved = boot.mean(means["corrupted"] - means["clean"], "")
+        rows.append(
+            {
+                "twin": twin,
+                "phase": phase,
+                "metric": metric,
+                "clean": plain(float(means["clean"].mean())),
+                "corrupted": plain(float(means["corrupted"].mean())),
+                "moved": f"{signed(moved.effect)} {interval(moved.low, moved.high)}",
+                "n": moved.n,
+            }
+        )
+    return rows
+
+
+def status_rows(predictions: pd.DataFrame) -> list[Row]:
+    """How many traces of each method parsed, and why the others did not."""
+    rows = []
+    for method in predictions["method"].drop_duplicates():
+        counts = predictions.loc[predictions["method"] == method, "status"].value_counts()
+        others = counts.drop("ok", errors="ignore").sort_index()
+        listed = ", ".join(f"{reason}: {n}" for reason, n in others.items())
+        rows.append(
+            {
+                "method": method_name(str(method)),
+                "traces": int(counts.sum()),
+                "ok": int(counts.get("ok", 0)),
+                "others": listed or "none",
+            }
+        )
+    return rows
+
+
+def budget_rows(budgets: Mapping[tuple[str, int], Mapping[str, Any]]) -> list[Row]:
+    """What each method's training used, seeds averaged; times are left to the records."""
+    rows = []
+    for method in dict.fromkeys(method for method, _ in budgets):
+        own = [budget for (name, _), budget in budgets.items() if name == method]
+        row: Row = {"method": method_name(method), "seeds": len(own)}
+        for key in ("parameters", "steps", "sequences", "target_tokens"):
+            known = [budget[key] for budget in own if key in budget]
+            row[key] = f"{sum(known) / len(known):,.0f}" if known else MISSING
+        left = sorted({str(phase) for budget in own for phase in budget.get("left_out", [])})
+        row["left_out"] = ", ".join(left) or "none"
+        rows.append(row)
+    return rows
+
+
+def claim_rows(claims: pd.DataFrame) -> list[Row]:
+    """Claims with their numbers in words and a name for the verdict's colour."""
+    rows: list[Row] = []
+    records: list[Row] = claims.to_dict("records")  # type: ignore[assignment]
+    for claim in records:
+        kind = str(claim["verdict"]).split(" (")[0]
+        numbers = ""
+        if pd.notna(claim["effect"]):
+            ends = interval(float(claim["ci_low"]), float(claim["ci_high"]))
+            numbers = f"{signed(float(claim['effect']))} {ends}"
+        tested = kind != Verdict.NOT_TESTED
+        rows.append({**claim, "css": kind.replace(" ", "-"), "numbers": numbers, "tested": tested})
+    return rows
+
+
+def definition_lines(definitions: Mapping[str, Any]) -> Sequence[str]:
+    """What the scores of this run were computed with."""
+    lines = [
+        "Intervals: 95 %, percentile bootstrap. Tests: Wilcoxon signed rank on notes (seeds "
+        "averaged) and paired bootstrap over notes and seeds; Holm's correction stands in "
+        "table1.csv and measures.csv.",
+        "Layers and heads are counted from 0. Query position: the one whose logits predict the "
+        "token. RefineScore and CoarseScore are the printed products; every factor and variant is "
+        "in head_scores.parquet.",
+    ]
+    if "text_encoder" in definitions:
+        encoder = definitions["text_encoder"]
+        lines.append(f"Text encoder of Focus and Confusion: {encoder['name']}, frozen.")
+    if "bleu" in definitions:
+        lines.append(f"BLEU: {definitions['bleu']}.")
+    if "labels_in_macro_f1" in definitions:
+        sizes = definitions["labels_in_macro_f1"]
+        listed = ", ".join(f"{name} {n}" for name, n in sizes.items())
+        lines.append(f"Labels in each macro-F1: {listed}. F1 in Table 1 is gold_present.")
+    if "answers_outside_label_space" in definitions:
+        outside = sum(definitions["answers_outside_label_space"].values())
+        lines.append(f"Answers outside the label space, dropped before scoring: {outside}.")
+    return lines

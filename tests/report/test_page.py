@@ -1,0 +1,211 @@
+import html.parser
+import json
+import re
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+
+from mechdistill.report.attention import AttendedTrace, Word
+from mechdistill.report.claims import judge_all
+from mechdistill.report.claims.registry import read_claims, to_csv
+from mechdistill.report.evidence import Evidence
+from mechdistill.report.findings import Story, causal_ranking, findings
+from mechdistill.report.metrics import TABLE1
+from mechdistill.report.page import Page, render
+from mechdistill.report.page_rows import budget_rows, claim_rows, patching_rows, status_rows
+from mechdistill.report.tables import build as build_table
+from mechdistill.report.tables import from_csv, tidy, to_html
+from mechdistill.report.tables import to_csv as table_csv
+from mechdistill.report.values import method_values
+from mechdistill.report.worked_example import WorkedExample
+from mechdistill.significance.measures import document_measures
+
+VOID = {"meta", "img", "br", "link"}
+
+
+def attended(head):
+    note = [
+        Word("History:", "", 0.1),
+        Word("leg <swelling>", "evidence", 0.4),
+        Word("left", "cue", 0.2),
+    ]
+    reasoning = [Word("#1", "", 0.1), Word("gout", "anchor", 0.1), Word("M10.1", "kept", 0.1)]
+    return AttendedTrace("test-00000", head, tuple(note + reasoning), 3)
+
+
+@pytest.fixture(scope="module")
+def page(full, tmp_path_factory):
+    figures, tmp_path = {}, tmp_path_factory.mktemp("figures")
+    for number in (1, 4, 5, 7, 8):
+        figures[number] = tmp_path / f"figure{number}.png"
+        figures[number].write_bytes(b"\x89PNG" + bytes([number]))
+    claims = judge_all(full)
+    values = method_values(document_measures(full.tables["scores"]), full.design.bootstrap)
+    measures = tidy(values, full.tables["comparisons"])
+    worked = WorkedExample(
+        attended((0, 1)),
+        attended((2, 3)),
+        (("M10.1", "M10.1 left gout"),),
+        (("M10.2", "M10.2 right gout"),),
+        ("M10.1",),
+        "ok",
+    )
+    return Page(
+        evidence=full,
+        claims=claims,
+        findings=findings(Story(full, claims)),
+        worked=worked,
+        table1=to_html(build_table(measures, TABLE1, "Table 1.")),
+        measures=measures,
+        figures=figures,
+        definitions={
+            "bleu": "nrefs:1",
+            "text_encoder": {"name": "mini", "sha256": "x"},
+            "labels_in_macro_f1": {"gold_present": 12},
+            "answers_outside_label_space": {"teacher": 0},
+        },
+        parameters={"seed": 7, "distil": {"methods": ["vanilla"]}},
+        data_card="# Data card\nNotes are synthetic & <fake>.",
+    )
+
+
+class Outline(html.parser.HTMLParser):
+    """Checks nesting; collects ids, links and what would be fetched."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.ids, self.links, self.fetched = [], [], [], []
+
+    def handle_starttag(self, tag, attrs):
+        found = dict(attrs)
+        if tag not in VOID:
+            self.open.append(tag)
+        if "id" in found:
+            self.ids.append(found["id"])
+        if tag == "a":
+            self.links.append(found["href"])
+        if "src" in found:
+            self.fetched.append(found["src"])
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def outline(text):
+    parser = Outline()
+    parser.feed(text)
+    return parser
+
+
+def test_page_is_well_formed_and_fetches_nothing(page):
+    text = render(page)
+    seen = outline(text)
+    assert seen.open == []
+    assert len(seen.ids) == len(set(seen.ids))
+    assert all(link.startswith("#") and link[1:] in seen.ids for link in seen.links)
+    assert len(seen.fetched) == 5
+    assert all(source.startswith("data:image/png;base64,") for source in seen.fetched)
+    assert not re.search(r"https?://|@import|url\(", text)
+
+
+def test_page_reads_from_the_question_to_the_making(page):
+    seen = outline(render(page))
+    sections = [
+        i
+        for i in seen.ids
+        if i in ("asked", "example", "findings", "tables", "figures", "claims", "made")
+    ]
+    assert sections == ["asked", "example", "findings", "tables", "figures", "claims", "made"]
+
+
+def test_page_shows_every_claim_with_its_verdict(page):
+    text = render(page)
+    for row in page.claims.to_dict("records"):
+        assert f'<tr id="{row["id"]}"' in text
+    assert text.count('class="verdict ') == len(page.claims)
+
+
+def test_words_of_the_note_are_shaded_and_escaped(page):
+    text = render(page)
+    assert "leg &lt;swelling&gt;" in text
+    assert re.search(
+        r'class="evidence"\s+style="background: rgba\(230,159,0,1.000\)" title="40 %"', text
+    )
+    assert "Notes are synthetic &amp; &lt;fake&gt;." in text
+
+
+def test_page_has_no_clock_and_is_the_same_twice(page):
+    assert render(page) == render(page)
+    assert not re.search(r"\b20\d\d-\d\d-\d\d\b|\d\d:\d\d:\d\d", render(page))
+
+
+def test_trace_without_refinement_is_said_so(page):
+    bare = replace(page, worked=replace(page.worked, refine=None, status="no answer"))
+    text = render(bare)
+    assert "no refinement position was found" in text
+    assert "did not parse: no answer" in text
+
+
+def test_ten_findings_each_with_a_number(page):
+    assert len(page.findings) == 10
+    for line in page.findings:
+        assert re.search(r"\d", line), line
+        assert "nan" not in line.lower().split(), line
+        assert len(line) < 320, line
+
+
+def test_findings_say_what_is_missing(full):
+    bare = Evidence(full.design, {"predictions": full.tables["predictions"]})
+    lines = findings(Story(bare, judge_all(bare)))
+    assert len(lines) == 10
+    assert sum(line.startswith("Not tested:") for line in lines) >= 7
+
+
+def test_claims_are_counted_once_each(page):
+    numbers = [int(n) for n in re.findall(r"\d+", page.findings[-1])]
+    assert numbers[0] == 46 == sum(numbers[1:])
+
+
+def test_best_predictor_comes_first(full):
+    table = causal_ranking(full.tables["causal_agreement"])
+    assert list(table.groupby("phase").first()["score"]) == ["cosine", "help"]
+
+
+def test_patching_rows_take_the_bin_of_a_pools_size(full):
+    rows = patching_rows(full.tables["patching_summary"], 4)
+    assert len(rows) == 16
+    assert {row["bin"] for row in rows} == {4}
+    restored = next(r for r in rows if r["site"] == "outputs" and r["direction"] == "denoise")
+    assert restored["shares"][0]["text"] == "48 %"
+    assert restored["shares"][-1]["text"] == "97 %"
+
+
+def test_unparsed_traces_are_counted_by_reason(full):
+    rows = status_rows(full.tables["predictions"])
+    assert rows[0] == {"method": "Teacher", "traces": 24, "ok": 23, "others": "no answer: 1"}
+
+
+def test_budgets_carry_no_times(full):
+    rows = budget_rows(full.budgets)
+    assert len(rows) == 5
+    assert rows[0]["target_tokens"] == "100,000"
+    assert not any("second" in key for key in rows[0])
+
+
+def test_claims_survive_the_csv(page, tmp_path):
+    path = tmp_path / "claims.csv"
+    path.write_text(to_csv(page.claims))
+    back = read_claims(path)
+    pd.testing.assert_frame_equal(back, page.claims, check_dtype=False)
+    numbers = [row["numbers"] for row in claim_rows(back)]
+    assert numbers == [row["numbers"] for row in claim_rows(page.claims)]
+
+
+def test_measures_survive_the_csv(page):
+    back = from_csv(table_csv(page.measures))
+    assert to_html(build_table(back, TABLE1, "")) == to_html(build_table(page.measures, TABLE1, ""))
+
+
+def test_parameters_are_listed_in_full(page):
+    assert json.dumps(page.parameters, indent=2).replace('"', "&#34;") in render(page)

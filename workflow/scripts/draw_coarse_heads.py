@@ -1,0 +1,49 @@
+"""Draw Figure 4: heads by CoarseScore, and what the best of them reads in the worked example.
+
+Inputs: --head-scores, --attention-rows, --traces (the teacher's), --examples, --label-space,
+--tokenizer.
+Outputs: --pdf, --png.
+Parameters: teacher.architecture.layers, report.worked_example.
+"""
+
+import argparse
+
+from mechdistill.artifacts import read_table
+from mechdistill.data.examples import read_examples
+from mechdistill.data.labels import read_label_space
+from mechdistill.data.tokenizer import load_tokenizer
+from mechdistill.parameters import Parameters
+from mechdistill.report.evidence import COLUMNS
+from mechdistill.report.figures.attention import figure4
+from mechdistill.report.figures.heads import ranked_scores
+from mechdistill.report.figures.style import save
+from mechdistill.report.worked_example import attention_of_best_head
+from mechdistill.traces.store import read_traces
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    inputs = ("head-scores", "attention-rows", "traces", "examples", "label-space", "tokenizer")
+    for name in inputs:
+        parser.add_argument(f"--{name}", required=True, help="input")
+    for name in ("pdf", "png"):
+        parser.add_argument(f"--{name}", required=True, help="output")
+    parser.add_argument("--params", required=True, help="JSON object of parameters")
+    args = parser.parse_args()
+    p = Parameters.from_json(args.params)
+    scores = read_table(args.head_scores, COLUMNS["head_scores"])
+    attended = attention_of_best_head(
+        read_table(args.attention_rows, COLUMNS["attention_rows"]),
+        ranked_scores(scores, 1),
+        1,
+        p["report.worked_example"],
+        read_traces(args.traces),
+        read_examples(args.examples),
+        read_label_space(args.label_space),
+        load_tokenizer(args.tokenizer),
+    )
+    save(figure4(scores, attended, p["teacher.architecture.layers"]), args.pdf, args.png)
+
+
+if __name__ == "__main__":
+    main()

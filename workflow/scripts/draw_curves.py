@@ -1,0 +1,32 @@
+"""Draw Figure 1: Focus and Confusion along the reasoning, teacher and students.
+
+Inputs: --curves.
+Outputs: --pdf, --png.
+Parameters: distil.methods, significance.bootstrap, significance.seed.
+"""
+
+import argparse
+
+from mechdistill.artifacts import read_table
+from mechdistill.parameters import Parameters
+from mechdistill.report.evidence import COLUMNS
+from mechdistill.report.figures.curves import figure1
+from mechdistill.report.figures.style import save
+from mechdistill.report.resampling import Bootstrap
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--curves", required=True, help="input")
+    for name in ("pdf", "png"):
+        parser.add_argument(f"--{name}", required=True, help="output")
+    parser.add_argument("--params", required=True, help="JSON object of parameters")
+    args = parser.parse_args()
+    p = Parameters.from_json(args.params)
+    boot = Bootstrap(p["significance.bootstrap"], p["significance.seed"])
+    curves = read_table(args.curves, COLUMNS["curves"])
+    save(figure1(curves, ("teacher", *p["distil.methods"]), boot), args.pdf, args.png)
+
+
+if __name__ == "__main__":
+    main()

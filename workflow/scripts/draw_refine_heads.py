@@ -1,0 +1,35 @@
+"""Draw Figure 7: heads by RefineScore, and what the best of them do along the reasoning.
+
+Inputs: --head-scores, --dynamics.
+Outputs: --pdf, --png.
+Parameters: teacher.architecture.layers, significance.bootstrap, significance.seed.
+"""
+
+import argparse
+
+from mechdistill.artifacts import read_table
+from mechdistill.parameters import Parameters
+from mechdistill.report.evidence import COLUMNS
+from mechdistill.report.figures.heads import figure7
+from mechdistill.report.figures.style import save
+from mechdistill.report.resampling import Bootstrap
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    for name in ("head-scores", "dynamics"):
+        parser.add_argument(f"--{name}", required=True, help="input")
+    for name in ("pdf", "png"):
+        parser.add_argument(f"--{name}", required=True, help="output")
+    parser.add_argument("--params", required=True, help="JSON object of parameters")
+    args = parser.parse_args()
+    p = Parameters.from_json(args.params)
+    boot = Bootstrap(p["significance.bootstrap"], p["significance.seed"])
+    scores = read_table(args.head_scores, COLUMNS["head_scores"])
+    dynamics = read_table(args.dynamics, COLUMNS["dynamics"])
+    figure = figure7(scores, dynamics, p["teacher.architecture.layers"], boot)
+    save(figure, args.pdf, args.png)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,101 @@
+"""Write the page (report.html) and the ten lines that a run ends with (findings.txt).
+
+Inputs: --claims, --table1 (HTML), --measures (CSV), --figures (figureN.png, any number of files);
+--summary (patching), --manipulation, --causal-agreement, --rankings, --head-scores,
+--attention-rows, --predictions, --scores, --corpus, --comparisons, --definitions, --budgets (one
+a student, .../METHOD/seedSEED/budget.json); --traces (the teacher's), --examples, --label-space,
+--tokenizer, --data-card.
+Outputs: --report, --findings.
+Parameters: study, seed, data, text_encoder, teacher, traces, heads, patching, distil, evaluate,
+significance, report (the page lists all of them).
+"""
+
+import argparse
+from functools import reduce
+from operator import getitem
+from pathlib import Path
+from typing import Any
+
+from mechdistill.artifacts import read_json, read_text, write_text
+from mechdistill.data.examples import read_examples
+from mechdistill.data.labels import read_label_space
+from mechdistill.data.tokenizer import load_tokenizer
+from mechdistill.parameters import Parameters
+from mechdistill.report.claims.registry import read_claims
+from mechdistill.report.evidence import Design, read_evidence
+from mechdistill.report.figures.heads import ranked_scores
+from mechdistill.report.findings import Story, findings
+from mechdistill.report.page import Page, render
+from mechdistill.report.tables import from_csv
+from mechdistill.report.worked_example import worked_example
+from mechdistill.traces.store import read_traces
+
+TABLES = {
+    "patching_summary": "summary",
+    **{
+        name: name
+        for name in (
+            *("manipulation", "causal_agreement", "rankings", "head_scores", "attention_rows"),
+            *("predictions", "scores", "corpus", "comparisons"),
+        )
+    },
+}
+OTHERS = (
+    *("claims", "table1", "measures", "definitions", "data_card"),
+    *("traces", "examples", "label_space", "tokenizer"),
+)
+SECTIONS = (
+    *("study", "seed", "data", "text_encoder", "teacher", "traces", "heads", "patching"),
+    *("distil", "evaluate", "significance", "report"),
+)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    for name in (*TABLES.values(), *OTHERS):
+        parser.add_argument(f"--{name.replace('_', '-')}", required=True, help="input")
+    for name in ("figures", "budgets"):
+        parser.add_argument(f"--{name}", required=True, nargs="+", help="inputs")
+    for name in ("report", "findings"):
+        parser.add_argument(f"--{name}", required=True, help="output")
+    parser.add_argument("--params", required=True, help="JSON object of parameters")
+    args = parser.parse_args()
+    p = Parameters.from_json(args.params)
+    parameters = {section: p[section] for section in SECTIONS}
+
+    def design(key: str) -> Any:
+        return reduce(getitem, key.split("."), parameters)
+
+    budgets = {(b.parts[-3], int(b.parts[-2][4:])): b for b in map(Path, args.budgets)}
+    paths = {name: Path(getattr(args, argument)) for name, argument in TABLES.items()}
+    evidence = read_evidence(paths, Design.of(design), budgets)
+    claims = read_claims(args.claims)
+    lines = findings(Story(evidence, claims))
+    scores = evidence.tables["head_scores"]
+    page = Page(
+        evidence=evidence,
+        claims=claims,
+        findings=lines,
+        worked=worked_example(
+            evidence.tables["attention_rows"],
+            ranked_scores(scores, 1),
+            ranked_scores(scores, 2),
+            parameters["report"]["worked_example"],
+            read_traces(args.traces),
+            read_examples(args.examples),
+            read_label_space(args.label_space),
+            load_tokenizer(args.tokenizer),
+        ),
+        table1=read_text(args.table1),
+        measures=from_csv(read_text(args.measures)),
+        figures={int(f.stem.removeprefix("figure")): f for f in map(Path, args.figures)},
+        definitions=read_json(args.definitions),
+        parameters=parameters,
+        data_card=read_text(args.data_card),
+    )
+    write_text(args.report, render(page))
+    write_text(args.findings, "\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()
