@@ -334,44 +334,37 @@ def full(build, summary, head_scores, dynamics, heads) -> Evidence:
         ],
         columns=["model", "method", "seed", "example", "gold", "predicted", "status"],
     )
+    scored = (
+        (1, "coarse", "unembed", "out", 0.8),
+        (1, "cosine", "unembed", "", 0.9),
+        (2, "refine", "", "", 0.1),
+        (2, "help", "", "", 0.6),
+        (2, "attention_cue", "", "", 0.5),
+    )
     agreement = pd.DataFrame(
         [
-            (
-                phase,
-                score,
-                anchor,
-                sinks,
-                site,
-                direction,
-                {1: "K1", 2: "K2"}[phase],
-                rho,
-                0.1,
-                0.9,
-                40,
-            )
-            for phase, score, anchor, sinks, rho in (
-                (1, "coarse", "unembed", "out", 0.8),
-                (1, "cosine", "unembed", "", 0.9),
-                (2, "refine", "", "", 0.1),
-                (2, "help", "", "", 0.6),
-                (2, "attention_cue", "", "", 0.5),
-            )
+            {
+                "phase": phase,
+                "score": score,
+                "anchor": anchor,
+                "sinks": sinks,
+                "twin": {1: "K1", 2: "K2"}[phase],
+                "site": site,
+                "metric": "margin",
+                "direction": direction,
+                "spearman": rho if site == "output" else -rho,
+                "ci_low": 0.1,
+                "ci_high": 0.9,
+                "captured": rho / 2,
+                "captured_low": 0.0,
+                "captured_high": 1.0,
+                "n": 40,
+                "n_heads": 32,
+            }
+            for phase, score, anchor, sinks, rho in scored
             for site in ("output", "pattern")
-            for direction in ("denoise", "noise")
-        ],
-        columns=[
-            "phase",
-            "score",
-            "anchor",
-            "sinks",
-            "site",
-            "direction",
-            "twin",
-            "spearman",
-            "ci_low",
-            "ci_high",
-            "n",
-        ],
+            for direction in ("denoise", "noise", "mean")
+        ]
     )
     manipulation = pd.DataFrame(
         [

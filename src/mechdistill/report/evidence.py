@@ -25,8 +25,8 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "rankings": ("model", "phase", "score", "anchor", "sinks", "rank", "layer", "head"),
     "reliability": ("phase", "score", "anchor", "sinks", "spearman", "ci_low", "ci_high", "n"),
     "causal_agreement": (
-        *("phase", "score", "anchor", "sinks", "site", "direction"),
-        *("spearman", "ci_low", "ci_high", "n"),
+        *("phase", "score", "anchor", "sinks", "twin", "site", "metric", "direction"),
+        *("spearman", "ci_low", "ci_high", "captured", "captured_low", "captured_high", "n"),
     ),
     "dynamics": ("layer", "head", "example", "stage", "quantity", "value"),
     "attention_rows": ("phase", "layer", "head", "example", "weights"),

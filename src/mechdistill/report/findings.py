@@ -141,32 +141,38 @@ def _predictors(story: Story) -> str:
         own = table[table["phase"] == phase]
         if own.empty:
             raise NotTested(f"single heads of phase {phase} were not patched")
-        best, key = own.iloc[0], PRIMARY[phase]
+        key = PRIMARY[phase]
         printed = own[
             (own["score"] == key[0]) & (own["anchor"] == key[1]) & (own["sinks"] == key[2])
         ]
-        level = plain(float(printed["spearman"].iloc[0]), 2) if len(printed) else "–"
-        parts.append(
-            f"phase {phase}: {variant(best)} {plain(float(best['spearman']), 2)}, "
-            f"{NAMES[phase]} as printed {level}"
-        )
-    return f"Rank correlation of scores with single-head effects, best variant: {'; '.join(parts)}."
+        best = own.iloc[0]
+        parts.append(f"phase {phase} {variant(best)} {_agreement(best)}")
+        if len(printed):
+            parts[-1] += f", {NAMES[phase]} {_agreement(printed.iloc[0])}"
+    return (
+        "Score against single-head effects, rank correlation (share of the largest effects that "
+        f"its first heads hold): {'; '.join(parts)}."
+    )
+
+
+def _agreement(row: pd.Series) -> str:
+    return f"{plain(float(row['spearman']), 2)} ({percent(100 * float(row['captured']))})"
 
 
 def causal_ranking(agreement: pd.DataFrame) -> pd.DataFrame:
-    """Score variants by their mean rank correlation with single-head effects at the output site.
+    """Score variants by rank correlation with single-head effects, best first within a phase.
 
-    Mean over both directions on each phase's own corruption; best first within a phase. Columns
-    phase, score, anchor, sinks, denoise, noise, spearman.
+    Effects of head outputs on the phase's own decision and corruption, mean of both directions.
     """
-    own = agreement[agreement["site"] == "output"].copy()
-    if "twin" in own.columns:
-        own = own[own["twin"] == own["phase"].map(TWIN)]
-    keys = ["phase", "score", "anchor", "sinks"]
-    own[keys[2:]] = own[keys[2:]].fillna("")
-    wide = own.pivot_table(index=keys, columns="direction", values="spearman").reset_index()
-    wide["spearman"] = wide[["denoise", "noise"]].mean(axis=1)
-    return wide.sort_values(
+    own = agreement[
+        (agreement["site"] == "output")
+        & (agreement["direction"] == "mean")
+        & (agreement["metric"] == "margin")
+        & (agreement["twin"] == agreement["phase"].map(TWIN))
+    ].copy()
+    keys = ["anchor", "sinks"]
+    own[keys] = own[keys].fillna("")
+    return own.sort_values(
         ["phase", "spearman", "score", "anchor", "sinks"],
         ascending=[True, False, True, True, True],
         ignore_index=True,

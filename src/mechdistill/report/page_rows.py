@@ -77,9 +77,14 @@ def _patching_row(
 def _share(row: Mapping[Any, Any] | None) -> dict[str, str]:
     if row is None or pd.isna(row["pct_gap"]):
         return {"text": MISSING, "below": ""}
-    low, high = (percent(row[key]).removesuffix(" %") for key in ("pct_gap_low", "pct_gap_high"))
-    ends = f"[{low}, {high}]"
+    ends = _percents(row["pct_gap_low"] / 100, row["pct_gap_high"] / 100)
     return {"text": percent(row["pct_gap"]), "below": ends}
+
+
+def _percents(low: float, high: float) -> str:
+    """`[43, 53]` from fractions."""
+    ends = (percent(100 * end).removesuffix(" %") for end in (low, high))
+    return f"[{', '.join(ends)}]"
 
 
 def agreement_rows(agreement: pd.DataFrame) -> list[Row]:
@@ -96,9 +101,10 @@ def agreement_rows(agreement: pd.DataFrame) -> list[Row]:
                         "phase": phase,
                         "name": variant(row),
                         "printed": printed,
-                        "denoise": plain(row.get("denoise"), 2),
-                        "noise": plain(row.get("noise"), 2),
-                        "mean": plain(row["spearman"], 2),
+                        "spearman": plain(row["spearman"], 2),
+                        "spearman_ends": interval(row["ci_low"], row["ci_high"], 2),
+                        "captured": percent(100 * row["captured"]),
+                        "captured_ends": _percents(row["captured_low"], row["captured_high"]),
                     }
                 )
     return rows
