@@ -38,6 +38,12 @@ def test_model_has_the_architecture_of_the_parameters():
     assert config._attn_implementation == IMPLEMENTATION
 
 
+def test_heads_may_be_wider_than_their_share_of_the_hidden_size():
+    attention = build(head_dim=6).model.layers[0].self_attn
+    assert attention.head_dim == 6
+    assert attention.o_proj.weight.shape == (16, 24)
+
+
 def test_seed_decides_the_weights_and_leaves_the_global_state_alone():
     state = torch.get_rng_state()
     one, two, other = build(0), build(0), build(1)

@@ -33,6 +33,11 @@ class Trunk:
     mask: Tensor
     cache: tuple[tuple[Tensor, Tensor], ...]
 
+    def rows(self, chosen: Tensor | slice) -> Trunk:
+        """Some rows of the batch, in the order asked for; a row may be asked for more than once."""
+        cache = tuple((keys[chosen], values[chosen]) for keys, values in self.cache)
+        return Trunk(self.ids[chosen], self.mask[chosen], cache)
+
 
 @dataclass(frozen=True)
 class Branches:

@@ -59,9 +59,12 @@ def _decode(
         if finished.all():
             break
         mask = torch.cat([mask, mask.new_ones(len(mask), 1)], dim=1)
-    return [up_to(row, eos_id) for row in torch.cat(new, dim=1).tolist()]
+    return [until(row, frozenset([eos_id])) for row in torch.cat(new, dim=1).tolist()]
 
 
-def up_to(tokens: list[int], eos_id: int) -> list[int]:
-    """The tokens up to and including the first end of sequence."""
-    return tokens[: tokens.index(eos_id) + 1] if eos_id in tokens else tokens
+def until(tokens: list[int], stops: frozenset[int]) -> list[int]:
+    """The tokens up to and including the first one that stops a run."""
+    for index, token in enumerate(tokens):
+        if token in stops:
+            return tokens[: index + 1]
+    return tokens

@@ -27,7 +27,8 @@ def build_model(
     """A model with fresh weights, attached to the tap, in training mode and fp32.
 
     Args:
-        architecture: family, hidden_size, layers, heads, kv_heads, intermediate_size, rope_theta.
+        architecture: family, hidden_size, layers, heads, kv_heads, intermediate_size, rope_theta
+            and head_dim (may be missing or None: hidden size / heads).
         seed: of the weights; the global random state is left as it was.
 
     Raises:

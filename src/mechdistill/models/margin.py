@@ -28,6 +28,22 @@ def margin(logits: Tensor, targets: Tensor, foils: Tensor) -> Tensor:
     return _mean_of(logits, targets) - _mean_of(logits, foils)
 
 
+def decision_margin(logits: Tensor, target: Tensor, foils: Tensor) -> Tensor:
+    """How surely a decision is taken: logit of the target less the highest of the foils'.
+
+    Args:
+        logits: [..., V]. target: id [...]. foils: ids [..., k], padded with -1, at least one each.
+
+    Returns:
+        [...]; > 0 where the target beats every foil.
+    """
+    shape = logits.shape[:-1]
+    taken = logits.gather(-1, target.expand(shape)[..., None])[..., 0]
+    ids = foils.expand(*shape, foils.shape[-1])
+    rivals = logits.gather(-1, ids.clamp(min=0)).masked_fill(ids < 0, -torch.inf)
+    return taken - rivals.max(-1).values
+
+
 def margin_direction(model: Any, targets: Tensor, foils: Tensor) -> Tensor:
     """The direction whose product with the final normed residual is the margin.
 

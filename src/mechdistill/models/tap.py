@@ -31,6 +31,9 @@ from mechdistill.models.families import family_of
 IMPLEMENTATION = "mechdistill_tap"
 """Name under which transformers knows the tapped attention."""
 
+Site = Literal["pattern", "output"]
+"""What of a head is replaced: its attention row, or its mixed value."""
+
 Model = TypeVar("Model", bound=nn.Module)
 
 
@@ -47,7 +50,7 @@ class Intervention:
         donor: layer -> rows [B, H, Q, K] or mixed values [B, H, Q, D]; B, Q may be 1 (broadcast).
     """
 
-    site: Literal["pattern", "output"]
+    site: Site
     where: Tensor
     donor: Mapping[int, Tensor]
 
@@ -278,23 +281,27 @@ def _at_keys(x: Tensor, keys: Tensor, heads: int) -> Tensor:
 
 def _rows(query: Tensor, key: Tensor, visible: Tensor, scaling: float) -> Tensor:
     """Attention rows [B, H, Q, K] in fp32."""
-    logits = _grouped(query, key) @ key[:, :, None].transpose(-1, -2)
-    logits = logits.flatten(1, 2).float() * scaling
+    logits = _by_group(query, key).matmul(key.transpose(2, 3)).reshape(*query.shape[:3], -1)
+    logits = logits.float() * scaling
     logits = logits.masked_fill(~visible[:, None], torch.finfo(torch.float32).min)
     return torch.softmax(logits, dim=-1) * visible[:, None]
 
 
 def _mix(rows: Tensor, value: Tensor) -> Tensor:
     """Mixed values [B, H, Q, D] of rows [B, H, Q, K] over values [B, KV, K, D]."""
-    return (_grouped(rows.to(value.dtype), value) @ value[:, :, None]).flatten(1, 2)
+    mixed = _by_group(rows.to(value.dtype), value).matmul(value)
+    return mixed.reshape(*rows.shape[:3], -1)
 
 
-def _grouped(x: Tensor, key: Tensor) -> Tensor:
-    """[B, H, ...] -> [B, KV, H / KV, ...]: heads beside the group whose keys they share."""
-    return x.reshape(x.shape[0], key.shape[1], -1, *x.shape[2:])
+def _by_group(x: Tensor, key: Tensor) -> Tensor:
+    """[B, H, Q, N] -> [B, KV, (H / KV) Q, N]: the heads that share a key head become its rows.
+
+    So one product serves the group, and keys and values are not repeated for it.
+    """
+    return x.reshape(x.shape[0], key.shape[1], -1, x.shape[-1])
 
 
 def _allowed(donor: Tensor, visible: Tensor) -> Tensor:
     if donor.shape[-1] != visible.shape[-1]:
         raise ValueError(f"donor rows have {donor.shape[-1]} keys, this run {visible.shape[-1]}")
-    return donor * visible[:, None]
+    return donor * visible[:, None]  # [B, H, Q, K] also when the donor is the same for all B

@@ -22,6 +22,7 @@ class Llama:
             num_hidden_layers=architecture["layers"],
             num_attention_heads=architecture["heads"],
             num_key_value_heads=architecture["kv_heads"],
+            head_dim=architecture.get("head_dim"),  # None: hidden size / heads
             max_position_embeddings=max_positions,
             rope_parameters={"rope_type": "default", "rope_theta": architecture["rope_theta"]},
             pad_token_id=tokens["pad"],

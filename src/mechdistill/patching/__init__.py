@@ -1,0 +1,1 @@
+"""Causal tests of attention heads: clean and corrupted runs exchange rows or outputs of heads."""

@@ -1,0 +1,84 @@
+"""Score what patched runs wrote: each distinct text once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from mechdistill.patching.conditions import Condition
+from mechdistill.patching.effects import CELL, OBSERVED
+from mechdistill.patching.generated_sweep import Parse, PatchedRun, Side
+from mechdistill.traces.parse import Trace
+
+Score = Callable[[Sequence[Trace], Sequence[Trace]], NDArray[np.float64]]
+"""Traces, and those whose windows count where a trace has none of its own -> metric of each."""
+
+
+def generated_table(
+    runs: Mapping[str, Sequence[PatchedRun]],
+    sides: Mapping[str, tuple[Side, Side]],
+    conditions: Sequence[Condition],
+    sets: Sequence[frozenset[tuple[int, int]]],
+    phase: int,
+    twin: str,
+    metric: str,
+    parse: Parse,
+    score: Score,
+) -> pd.DataFrame:
+    """One row a condition, site, direction and example.
+
+    Args:
+        runs: by example id.
+        sides: clean and corrupted side by example id.
+        conditions: what is reported; several may have the same heads.
+        sets: the sets of heads in the order of the sweep.
+
+    Returns:
+        phase, twin, site, direction, ranking, bin, draw, example, metric, clean, corrupted, patched
+        and `window`: "own", or "donor" where the run has no refinement position and is read at the
+        donor's. Values are null where neither has one.
+    """
+    traces, donors = _distinct(runs, sides, parse)
+    values = dict(zip(traces, score(list(traces.values()), list(donors.values())).tolist()))
+    reported: dict[frozenset[tuple[int, int]], list[Condition]] = {}
+    for condition in conditions:
+        reported.setdefault(condition.heads, []).append(condition)
+
+    records = []
+    for example, own in runs.items():
+        clean = values[example, "", tuple(sides[example][0].run.tokens)]
+        corrupted = values[example, "", tuple(sides[example][1].run.tokens)]
+        for run in own:
+            key = (example, run.direction, run.tokens)
+            window = "own" if phase == 1 or traces[key].refine else "donor"
+            for c in reported[sets[run.condition]]:
+                cell = (phase, twin, run.site, run.direction, c.ranking, c.bin, c.draw)
+                row = (example, metric, clean, corrupted, values[key], window)
+                records.append((*cell, *row))
+    return pd.DataFrame(records, columns=[*CELL, "draw", *OBSERVED, "window"])
+
+
+Key = tuple[str, str, tuple[int, ...]]
+"""Example, direction ("" for an unpatched run), generated ids."""
+
+
+def _distinct(
+    runs: Mapping[str, Sequence[PatchedRun]], sides: Mapping[str, tuple[Side, Side]], parse: Parse
+) -> tuple[dict[Key, Trace], dict[Key, Trace]]:
+    """Each distinct text as a trace, and its donor."""
+    traces: dict[Key, Trace] = {}
+    donors: dict[Key, Trace] = {}
+    for example, own in runs.items():
+        clean, corrupted = sides[example]
+        for side in (clean, corrupted):
+            key: Key = (example, "", tuple(side.run.tokens))
+            traces[key], donors[key] = side.trace, clean.trace
+        for run in own:
+            key = (example, run.direction, run.tokens)
+            if key not in traces:
+                traces[key] = parse(example, run.tokens)
+                donors[key] = (clean if run.direction == "denoise" else corrupted).trace
+    return traces, donors

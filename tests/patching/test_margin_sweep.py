@@ -1,0 +1,112 @@
+"""The sweep over branches against one whole forward pass an event and condition."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+import torch
+
+from mechdistill.models.tap import Intervention, Tap
+from mechdistill.patching import margin_sweep
+from mechdistill.patching.conditions import head_masks, heads_of
+from mechdistill.patching.margin_sweep import sweep_margins
+from mechdistill.patching.pairs import DIRECTIONS, SITES, decision_events
+
+LAYERS, HEADS = 3, 4
+SETS = [
+    frozenset([(1, 2)]),
+    frozenset([(0, 0), (1, 3), (2, 1)]),
+    frozenset(heads_of(LAYERS, HEADS)),
+]
+
+
+@pytest.fixture
+def every_event(monkeypatch):
+    """Keep events that the random model does not decide."""
+    kept = []
+    original = margin_sweep._sweep
+    monkeypatch.setattr(margin_sweep, "_sweep", lambda *args: kept.extend(original(*args)) or kept)
+    return kept
+
+
+def slow_margin(logits, event):
+    return float(logits[event.target] - max(logits[foil] for foil in event.foils))
+
+
+def forced(model, tokens, tap=None):
+    with torch.no_grad():
+        return model(torch.tensor([tokens]), tap=tap).logits[0]
+
+
+def slow_patched(model, pair, event, heads, site, direction):
+    """One unbatched, uncached forward pass with the donor's rows or outputs at the event."""
+    sides = pair.trace.tokens, pair.corrupted
+    donor, recipient = sides if direction == "denoise" else sides[::-1]
+    read = Tap(torch.tensor([[event.query]]))
+    forced(model, donor, read)
+    kind = "rows" if site == "pattern" else "mixed"
+    values = {layer: getattr(record, kind) for layer, record in read.record.items()}
+    where = head_masks([heads], LAYERS, HEADS)[None]
+    tap = Tap(read.queries, interventions=(Intervention(site, where, values),))
+    return slow_margin(forced(model, recipient, tap)[event.query], event)
+
+
+@pytest.mark.parametrize("phase", [1, 2])
+@pytest.mark.parametrize("branches", [1, 7, 1000])
+def test_sweep_equals_one_forward_pass_a_condition(model, pairs, phase, branches, every_event):
+    masks = head_masks(SETS, LAYERS, HEADS)
+    sweep_margins(model, pairs, phase, masks, pad_id=0, branches_per_pass=branches)
+    expected = [(p, e) for p in pairs for e in decision_events(p.trace, phase)]
+    assert [e.example for e in every_event] == [p.example for p, _ in expected]
+    moved = 0.0
+    for effect, (pair, event) in zip(every_event, expected, strict=True):
+        clean = slow_margin(forced(model, pair.trace.tokens)[event.query], event)
+        corrupted = slow_margin(forced(model, pair.corrupted)[event.query], event)
+        assert effect.clean == pytest.approx(clean, abs=5e-5)
+        assert effect.corrupted == pytest.approx(corrupted, abs=5e-5)
+        for i, site in enumerate(SITES):
+            for j, direction in enumerate(DIRECTIONS):
+                for c, heads in enumerate(SETS):
+                    value = slow_patched(model, pair, event, heads, site, direction)
+                    assert effect.patched[i, j, c] == pytest.approx(value, abs=5e-5)
+                    moved = max(moved, abs(value - (corrupted, clean)[j]))
+    assert moved > 0.5
+
+
+def test_all_outputs_at_the_event_carry_the_whole_margin_over(model, pairs, every_event):
+    """The query's token is the same on both sides, so nothing but the heads tells them apart."""
+    masks = head_masks(SETS, LAYERS, HEADS)
+    sweep_margins(model, pairs, 2, masks, pad_id=0, branches_per_pass=100)
+    site = SITES.index("output")
+    for effect in every_event:
+        assert effect.patched[site, 0, -1] == pytest.approx(effect.clean, abs=5e-5)
+        assert effect.patched[site, 1, -1] == pytest.approx(effect.corrupted, abs=5e-5)
+
+
+def test_twin_that_is_the_prompt_itself_has_no_effect(model, pairs, every_event):
+    same = [dataclasses.replace(p, corrupted_prompt=p.clean_prompt) for p in pairs]
+    sweep_margins(model, same, 1, head_masks(SETS, LAYERS, HEADS), pad_id=0, branches_per_pass=100)
+    for effect in every_event:
+        assert effect.patched == pytest.approx(effect.clean, abs=5e-5)
+        assert effect.corrupted == pytest.approx(effect.clean, abs=5e-5)
+
+
+def test_decisions_that_the_model_does_not_take_are_left_out(model, pairs, every_event):
+    found = sweep_margins(
+        model, pairs, 2, head_masks([], LAYERS, HEADS), pad_id=0, branches_per_pass=100
+    )
+    assert 0 < len(found) < 5
+    assert all(effect.clean > 0 for effect in found)
+
+
+def test_departures_are_named_apart(model, pairs, every_event):
+    nothing = head_masks([], LAYERS, HEADS)
+    sweep_margins(model, pairs[:1], 2, nothing, pad_id=0, branches_per_pass=100)
+    assert [e.metric for e in every_event] == ["margin", "margin_departure", "margin_answer"]
+
+
+def test_pairs_without_events_are_passed_over(model, pairs, every_event):
+    nothing = head_masks([], LAYERS, HEADS)
+    sweep_margins(model, pairs, 1, nothing, pad_id=0, branches_per_pass=100)
+    assert {e.example for e in every_event} == {"a", "b"}

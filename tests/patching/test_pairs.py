@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from mechdistill.data.examples import Example
+from mechdistill.data.twins import Twin
+from mechdistill.errors import InputError
+from mechdistill.patching.pairs import (
+    decision_events,
+    eligible_traces,
+    is_eligible,
+    make_pairs,
+)
+from mechdistill.traces.parse import Mention, RefinePosition
+
+
+class Letters:
+    """A tokenizer whose tokens are letters."""
+
+    def __call__(self, text, add_special_tokens):
+        return {"input_ids": [1, *(ord(letter) for letter in text)]}
+
+
+def example(regions=("I50",)):
+    return Example("a", "patching", "", ("x",), ("y",), regions, (), (), (), "")
+
+
+def test_corrupted_sequence_is_the_twin_under_the_clean_trace(pairs):
+    trace = dataclasses.replace(pairs[0].trace, prompt_length=4)
+    twins = {("a", "K1"): Twin("a", "K1", "xyz", (), 1)}
+    (pair,) = make_pairs([trace, pairs[1].trace], twins, "K1", Letters())
+    assert pair.corrupted_prompt == (1, *map(ord, "xyz"))
+    assert pair.corrupted[:4] == pair.corrupted_prompt
+    assert pair.corrupted[4:] == trace.tokens[4:]
+    assert pair.clean_prompt == trace.tokens[:4]
+    assert make_pairs([trace], twins, "K2", Letters()) == []
+
+
+def test_twin_of_another_length_is_refused(pairs):
+    twins = {("a", "K1"): Twin("a", "K1", "xyz", (), 1)}
+    with pytest.raises(InputError, match="twin K1 of a has 4 tokens, the prompt 9"):
+        make_pairs([pairs[0].trace], twins, "K1", Letters())
+
+
+def test_events_belong_to_their_phase(pairs):
+    trace = pairs[0].trace
+    assert [e.kind for e in decision_events(trace, 1)] == ["region"]
+    assert [e.kind for e in decision_events(trace, 2)] == ["within", "departure", "departure"]
+
+
+@pytest.mark.parametrize(
+    ("named", "segment", "shortlist", "near", "expected"),
+    [
+        ("I50", "early", (3,), (4,), True),
+        ("J45", "early", (3,), (4,), False),
+        ("I50", "late", (3,), (4,), False),
+        ("I50", "early", (), (4,), False),
+        ("I50", "early", (3,), (), False),
+    ],
+)
+def test_trace_must_show_both_phases(pairs, named, segment, shortlist, near, expected):
+    trace = dataclasses.replace(
+        pairs[0].trace,
+        mentions=(Mention("region", named, 2, 3, segment, -1, "kept"),),
+        refine=(RefinePosition(6, 1, 2, 0, shortlist, near),),
+    )
+    assert is_eligible(trace, example()) is expected
+    assert eligible_traces([trace], [example()]) == ([trace] if expected else [])

@@ -1,0 +1,118 @@
+"""Patch ranked heads while the teacher writes; read Focus (phase 1) and Confusion (phase 2).
+
+Inputs: teacher weights and configuration, traces, examples, twins, label space, tokenizer,
+rankings.
+Outputs: generated.parquet (one row a condition, site, direction and example).
+Parameters: patching.generated_examples, patching.generated_bins, patching.random_draws,
+patching.seed, patching.batch_size, traces.early_tokens, traces.max_new_tokens, text_encoder.
+"""
+
+import argparse
+from functools import partial
+
+import pandas as pd
+import torch
+
+from mechdistill.artifacts import read_table, write_table
+from mechdistill.data.examples import read_examples
+from mechdistill.data.labels import read_label_space
+from mechdistill.data.prompts import ANSWER, REVIEW
+from mechdistill.data.tokenizer import load_tokenizer
+from mechdistill.data.twins import read_twins
+from mechdistill.evaluate.anchors import text_anchors
+from mechdistill.evaluate.confusion import confusion
+from mechdistill.evaluate.focus import focus
+from mechdistill.models.loading import load_model
+from mechdistill.models.text_encoder import TextEncoder
+from mechdistill.parameters import Parameters
+from mechdistill.patching.conditions import (
+    conditions,
+    distinct_sets,
+    head_masks,
+    heads_of,
+    read_rankings,
+    without_controls,
+)
+from mechdistill.patching.generated_scores import generated_table
+from mechdistill.patching.generated_sweep import record_sides, sweep_generated
+from mechdistill.patching.pairs import DESIGN, SHAM, eligible_traces, make_pairs
+from mechdistill.progress import track
+from mechdistill.traces.parse import parse_trace
+from mechdistill.traces.store import read_traces
+
+INPUTS = ("model", "config", "traces", "examples", "twins", "label-space", "tokenizer", "rankings")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    for name in INPUTS:
+        parser.add_argument(f"--{name}", required=True, help="input")
+    parser.add_argument("--generated", required=True, help="output")
+    parser.add_argument("--params", required=True, help="JSON object of parameters")
+    args = parser.parse_args()
+    p = Parameters.from_json(args.params)
+    torch.set_num_threads(1)
+    model = load_model(args.model, args.config)
+    tokenizer = load_tokenizer(args.tokenizer)
+    space = read_label_space(args.label_space)
+    examples = read_examples(args.examples, "patching")[: p["patching.generated_examples"]]
+    by_name = {example.example: example for example in examples}
+    traces = [t for t in read_traces(args.traces, "patching") if t.example in by_name]
+    traces = eligible_traces(traces, examples)
+    twins, rankings = read_twins(args.twins), read_table(args.rankings)
+    encoder = TextEncoder.packaged(**p["text_encoder"])
+    scored = {"anchors": text_anchors(examples, space, encoder), "tokenizer": tokenizer}
+    size = model.config.num_hidden_layers, model.config.num_attention_heads
+    end, answer, review = tokenizer.convert_tokens_to_ids([tokenizer.eos_token, ANSWER, REVIEW])
+
+    def parse(example, tokens):
+        return parse_trace(by_name[example], tokens, tokenizer, space, p["traces.early_tokens"])
+
+    # the early window ends before the review, the late one before the answer list
+    designs = {
+        1: ("focus", p["traces.early_tokens"], frozenset([end, answer, review])),
+        2: ("confusion", p["traces.max_new_tokens"], frozenset([end, answer])),
+    }
+    scores = {
+        "focus": lambda t, donors: focus(t, encoder=encoder, **scored),
+        "confusion": lambda t, donors: confusion(t, encoder=encoder, donors=donors, **scored),
+    }
+    tables = []
+    for twin, phase in DESIGN:
+        metric, most, stops = designs[phase]
+        planned = conditions(
+            read_rankings(rankings, "teacher", phase),
+            heads_of(*size),
+            bins=p["patching.generated_bins"],
+            draws=p["patching.random_draws"],
+            seed=p["patching.seed"],
+        )
+        planned = without_controls(planned) if twin == SHAM else planned
+        sets = distinct_sets(planned)
+        sweep = partial(
+            sweep_generated,
+            model,
+            phase=phase,
+            masks=head_masks(sets, *size),
+            max_new_tokens=most,
+            stop_ids=stops,
+            batch_size=p["patching.batch_size"],
+        )
+        pairs = make_pairs(traces, twins, twin, tokenizer)
+        sides = record_sides(
+            model,
+            pairs,
+            parse,
+            max_new_tokens=p["traces.max_new_tokens"],
+            eos_id=end,
+            pad_id=tokenizer.pad_token_id,
+        )
+        runs = {name: list(sweep(*sides[name])) for name in track(sides, f"patched note, {twin}")}
+        tables.append(
+            generated_table(runs, sides, planned, sets, phase, twin, metric, parse, scores[metric])
+        )
+    write_table(args.generated, pd.concat(tables, ignore_index=True))
+
+
+if __name__ == "__main__":
+    main()
