@@ -161,6 +161,8 @@ class Training(Section):
 class TeacherTraining(Training):
     """How the teacher is trained from scratch."""
 
+    listing_share: Annotated[float, Field(ge=0, lt=1)]
+    """Of a batch: candidate lists to be read out, without a note."""
     validate_every: Count
     """Steps."""
     target_micro_f1: Annotated[float, Field(ge=0, le=1)]

@@ -67,7 +67,9 @@ def main() -> None:
     )
     inputs = [args.label_space, args.tokenizer, args.examples]
     checkpoint = Checkpoint(args.checkpoint, run_identity(args.params, inputs))
-    draw = partial(draw_texts, space, settings, tokenizer, training.batch_size)
+    draw = partial(
+        draw_texts, space, settings, tokenizer, training.batch_size, training.listing_share
+    )
     curve = train_teacher(model, draw, training, checkpoint, validate, teacher["seed"])
     require_score(curve, "micro_f1", training.target_micro_f1)
     save_model(model, args.model, args.config)

@@ -3,26 +3,32 @@
 import numpy as np
 
 from mechdistill.data.labels import LabelSpace
-from mechdistill.data.world import WorldSettings, draw_case
+from mechdistill.data.world import WorldSettings, draw_case, draw_listing
 
 GLOSSARY_SHARE = 0.25
+LISTING_SHARE = 0.25
 GLOSSARY_ENTRIES = 8
 
 
 def base_texts(
     space: LabelSpace, settings: WorldSettings, count: int, rng: np.random.Generator
 ) -> list[str]:
-    """Notes with their candidates up to "Reasoning:", and glossary entries, in random order.
+    """Notes with candidates up to "Reasoning:", glossary entries and listings, in random order.
 
-    Notes hold training combinations only; glossary entries tell what a code is called, never when
-    it is gold.
+    Notes hold training combinations only; glossary entries and listings tell what a code is called
+    and read lists out, never what is gold.
     """
-    return [
-        glossary_text(space, rng)
-        if rng.random() < GLOSSARY_SHARE
-        else draw_case(space, settings, "training", rng).prompt
-        for _ in range(count)
-    ]
+    return [_base_text(space, settings, rng) for _ in range(count)]
+
+
+def _base_text(space: LabelSpace, settings: WorldSettings, rng: np.random.Generator) -> str:
+    kind = rng.random()
+    if kind < GLOSSARY_SHARE:
+        return glossary_text(space, rng)
+    if kind < GLOSSARY_SHARE + LISTING_SHARE:
+        prompt, listing = draw_listing(space, settings, rng)
+        return " ".join([*prompt, *listing])
+    return draw_case(space, settings, "training", rng).prompt
 
 
 def glossary_text(space: LabelSpace, rng: np.random.Generator) -> str:

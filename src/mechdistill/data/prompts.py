@@ -6,6 +6,7 @@ from mechdistill.data.labels import LabelSpace
 from mechdistill.data.notes import Piece, Problem, Role
 
 OPTIONS = ("(a)", "(b)")
+CANDIDATES, REASONING, LISTING = "Candidates:", "Reasoning:", "Listing:"
 OVERVIEW, REVIEW, ANSWER = "Overview:", "Review:", "Answer:"
 VERDICT, REJECTED = "=>", "not"
 
@@ -17,22 +18,24 @@ def pair_of(problem: Problem) -> tuple[str, str]:
 
 
 def candidate_pieces(space: LabelSpace, pairs: Sequence[tuple[str, str]]) -> list[Piece]:
-    """`Candidates: heart failure (a) I50.21 ... (b) I50.31 ... ; asthma (a) ... . Reasoning:`"""
-    pieces = [Piece("Candidates:")]
+    """`Candidates: heart failure I50.21 ... or I50.31 ... ; asthma J45.20 ... or ... .`"""
+    pieces = [Piece(CANDIDATES)]
     for position, pair in enumerate(pairs):
         pieces += [Piece(";")] * (position > 0)
         pieces.append(Piece(space.region_of(pair[0]).name, Role.CANDIDATE))
-        for option, code in zip(OPTIONS, pair, strict=True):
-            pieces += [Piece(option), Piece(space.label(code).text, Role.CANDIDATE)]
-    return [*pieces, Piece("."), Piece("Reasoning:")]
+        first, second = (Piece(space.label(code).text, Role.CANDIDATE) for code in pair)
+        pieces += [first, Piece("or"), second]
+    return [*pieces, Piece(".")]
 
 
 def reference_words(space: LabelSpace, problems: Sequence[Problem]) -> list[str]:
     """The trace in three parts, one word a token.
 
-    `Overview: #1 heart failure . Review: #1 heart failure (a) I50.21 ... or (b) I50.31 ... =>
+    `Overview: #1 heart failure . Review: #1 heart failure I50.21 ... (a) or I50.31 ... (b) =>
     (a) I50.21 ... since acute systolic , not (b) I50.31 ... . Answer: I50.21 ... .`
-    The cue is cited only after the option is taken, so that the decision cannot be copied from it.
+    The pair is read off the list; its letters are given in the clause, so a code's letter depends
+    on its sibling. The cue is cited after the option is taken: the decision cannot be copied
+    from it.
     """
     words = [OVERVIEW]
     for index, problem in enumerate(problems):
@@ -51,8 +54,14 @@ def clause_words(space: LabelSpace, index: int, problem: Problem) -> list[str]:
     """One clause of the review: the pair, the verdict, its cue, the one ruled out."""
     pair = pair_of(problem)
     kept, rejected = pair.index(problem.gold), pair.index(problem.near)
-    (a, b) = (space.label(code).text for code in pair)
-    named = [f"#{index + 1}", space.region(problem.region).name]
-    shortlist = [OPTIONS[0], a, "or", OPTIONS[1], b]
-    verdict = [VERDICT, OPTIONS[kept], (a, b)[kept], "since", problem.cue]
-    return [*named, *shortlist, *verdict, ",", REJECTED, OPTIONS[rejected], (a, b)[rejected], "."]
+    texts = [space.label(code).text for code in pair]
+    verdict = [VERDICT, OPTIONS[kept], texts[kept], "since", problem.cue]
+    ruled_out = [",", REJECTED, OPTIONS[rejected], texts[rejected], "."]
+    return [*shortlist_words(space, index, pair), *verdict, *ruled_out]
+
+
+def shortlist_words(space: LabelSpace, index: int, pair: tuple[str, str]) -> list[str]:
+    """`#1 heart failure I50.21 ... (a) or I50.31 ... (b)`"""
+    first, second = (space.label(code).text for code in pair)
+    name = space.region_of(pair[0]).name
+    return [f"#{index + 1}", name, first, OPTIONS[0], "or", second, OPTIONS[1]]

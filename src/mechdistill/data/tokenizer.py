@@ -20,13 +20,23 @@ from mechdistill.data.notes import (
     SENTENCES,
     SOURCES,
 )
-from mechdistill.data.prompts import ANSWER, OPTIONS, OVERVIEW, REJECTED, REVIEW, VERDICT
+from mechdistill.data.prompts import (
+    ANSWER,
+    CANDIDATES,
+    LISTING,
+    OPTIONS,
+    OVERVIEW,
+    REASONING,
+    REJECTED,
+    REVIEW,
+    VERDICT,
+)
 from mechdistill.errors import InputError
 
 PAD, BOS, EOS, UNKNOWN = "<pad>", "<bos>", "<eos>", "<unk>"
 _WORDS = (
     *(".", ",", ";", "or", "since", "past", "no", "is a kind of"),
-    *("History:", "Course:", "Absent:", "General:", "Candidates:", "Reasoning:", "Glossary:"),
+    *("History:", "Course:", "Absent:", "General:", "Glossary:", CANDIDATES, LISTING, REASONING),
     *(OVERVIEW, REVIEW, ANSWER, VERDICT, REJECTED, *OPTIONS),
 )
 

@@ -8,7 +8,13 @@ import numpy as np
 
 from mechdistill.data.labels import LabelSpace
 from mechdistill.data.notes import SENTENCES, Piece, Problem, findings_of, note_pieces
-from mechdistill.data.prompts import candidate_pieces, reference_words
+from mechdistill.data.prompts import (
+    LISTING,
+    REASONING,
+    candidate_pieces,
+    reference_words,
+    shortlist_words,
+)
 from mechdistill.data.splits import split_of
 from mechdistill.errors import InputError
 
@@ -83,9 +89,25 @@ def draw_case(
     return Case(
         problems=tuple(problems),
         pairs=tuple(shown),
-        pieces=(*pieces, *candidate_pieces(space, shown)),
+        pieces=(*pieces, *candidate_pieces(space, shown), Piece(REASONING)),
         reference=tuple(reference_words(space, problems)),
     )
+
+
+def draw_listing(
+    space: LabelSpace, settings: WorldSettings, rng: np.random.Generator
+) -> tuple[list[str], list[str]]:
+    """A candidate list without a note, and its groups read out in another order, as words.
+
+    It teaches to look a group up in the list and to letter its codes; nothing is decided in it.
+    """
+    regions = rng.permutation(len(space.regions))[: settings.groups_in_context]
+    pairs = [_draw_pair(space.members(space.regions[index].code), rng) for index in regions]
+    prompt = [*(piece.text for piece in candidate_pieces(space, pairs)), LISTING]
+    listing = []
+    for number, index in enumerate(rng.permutation(len(pairs))):
+        listing += [*shortlist_words(space, number % settings.problems_max, pairs[index]), "."]
+    return prompt, listing
 
 
 def _draw_groups(

@@ -18,7 +18,7 @@ from transformers import PreTrainedTokenizerFast
 
 from mechdistill.data.labels import LabelSpace
 from mechdistill.data.tokenizer import encode_prompt, encode_trace
-from mechdistill.data.world import WorldSettings, draw_case
+from mechdistill.data.world import WorldSettings, draw_case, draw_listing
 from mechdistill.errors import InputError
 from mechdistill.models.batching import pad_right
 from mechdistill.models.checkpoints import Checkpoint
@@ -26,12 +26,13 @@ from mechdistill.models.optimiser import Optimiser
 from mechdistill.progress import track
 
 MAX_POSITIONS = 512
+TEXTS_A_PASS = 20
 
 Validate = Callable[[torch.nn.Module], Mapping[str, float]]
 
 
 class Text(NamedTuple):
-    """Token ids of a prompt and of the trace that follows it."""
+    """Token ids of a prompt and of the trace that follows it and is learnt."""
 
     prompt: list[int]
     trace: list[int]
@@ -49,6 +50,8 @@ class TeacherTraining:
     warmup_steps: int
     clip: float
     """Largest gradient norm."""
+    listing_share: float
+    """Share of a batch that are candidate lists to be read out, without a note."""
     validate_every: int
     checkpoint_every: int
     target_micro_f1: float
@@ -65,31 +68,50 @@ def draw_texts(
     settings: WorldSettings,
     tokenizer: PreTrainedTokenizerFast,
     count: int,
+    listing_share: float,
     rng: np.random.Generator,
 ) -> list[Text]:
-    """Prompts and reference traces of fresh training notes."""
-    cases = [draw_case(space, settings, "training", rng) for _ in range(count)]
-    return [
-        Text(
-            encode_prompt(tokenizer, case.prompt), encode_trace(tokenizer, " ".join(case.reference))
-        )
-        for case in cases
-    ]
+    """Fresh training notes with their reference traces, and candidate lists to be read out.
+
+    Listings make the model look up pairs in the list: in traces alone it names gold codes from
+    their cues and near-misses at random for long.
+    """
+    listings = round(listing_share * count)
+    words = [draw_listing(space, settings, rng) for _ in range(listings)]
+    cases = [draw_case(space, settings, "training", rng) for _ in range(count - listings)]
+    pairs = [(" ".join(prompt), " ".join(listing)) for prompt, listing in words]
+    pairs += [(case.prompt, " ".join(case.reference)) for case in cases]
+    return [Text(encode_prompt(tokenizer, a), encode_trace(tokenizer, b)) for a, b in pairs]
 
 
-def trace_loss(model: Any, texts: Sequence[Text]) -> Tensor:
-    """Mean cross-entropy over the trace tokens of all texts, prompts given.
+def add_gradients(model: Any, texts: Sequence[Text]) -> float:
+    """Add the gradients of the mean cross-entropy over all trace tokens; returns that mean.
+
+    Texts of like length are taken together, which saves padding.
+    """
+    total = sum(len(text.trace) for text in texts)
+    by_length = sorted(texts, key=lambda text: len(text.prompt) + len(text.trace))
+    mean = 0.0
+    for start in range(0, len(by_length), TEXTS_A_PASS):
+        loss = summed_trace_loss(model, by_length[start : start + TEXTS_A_PASS]) / total
+        loss.backward()
+        mean += loss.item()
+    return mean
+
+
+def summed_trace_loss(model: Any, texts: Sequence[Text]) -> Tensor:
+    """Cross-entropy summed over the trace tokens of all texts, prompts given.
 
     Texts are padded on the right, where causal attention never looks; logits are computed at the
     trace's positions alone.
     """
     ids = pad_right([[*text.prompt, *text.trace] for text in texts], 0)
     starts = torch.tensor([len(text.prompt) for text in texts])[:, None]
-    ends = torch.tensor([len(text.prompt) + len(text.trace) for text in texts])[:, None]
+    ends = starts + torch.tensor([len(text.trace) for text in texts])[:, None]
     positions = torch.arange(1, ids.shape[1])[None]
     predicted = (positions >= starts) & (positions < ends)  # of token p by the state at p - 1
-    hidden = model.model(ids[:, :-1]).last_hidden_state
-    return functional.cross_entropy(model.lm_head(hidden[predicted]), ids[:, 1:][predicted])
+    hidden = model.model(ids[:, :-1]).last_hidden_state[predicted]
+    return functional.cross_entropy(model.lm_head(hidden), ids[:, 1:][predicted], reduction="sum")
 
 
 def train_teacher(
@@ -123,11 +145,9 @@ def train_teacher(
     losses: list[float] = notes.get("losses", [])
     model.train()
     for step in track(range(first, training.steps), "teacher step", training.steps, done=first):
-        loss = trace_loss(model, draw(np.random.default_rng([seed, 4, step])))
-        loss.backward()
+        losses.append(add_gradients(model, draw(np.random.default_rng([seed, 4, step]))))
         torch.nn.utils.clip_grad_norm_(model.parameters(), training.clip)
         optimiser.step(step)
-        losses.append(loss.item())
         finished = step + 1
         if finished % training.validate_every == 0 or finished == training.steps:
             rows.append([finished, "loss", float(np.mean(losses))])

@@ -203,14 +203,14 @@ def _clauses(z: Sequence[int], start: int, end: int, alphabet: _Alphabet) -> lis
     """Clauses before the answer: each from a problem number to the next one.
 
     They begin after the review's heading; without a heading, at the first number whose region is
-    followed by an option letter.
+    followed by a label.
     """
     heading = _first(z, alphabet.review, start, end)
     numbers = [p for p in range(start, end) if z[p] in alphabet.numbers]
     if heading < end:
         starts = [p for p in numbers if p > heading]
     else:
-        opened = (p for p in numbers if p + 2 < end and z[p + 2] in alphabet.options)
+        opened = (p for p in numbers if p + 2 < end and z[p + 2] in alphabet.labels)
         first = next(opened, end)
         starts = [p for p in numbers if p >= first]
     ends = [*starts[1:], end][: len(starts)]
@@ -224,8 +224,8 @@ def _clause(z: Sequence[int], index: int, start: int, end: int, alphabet: _Alpha
     verdict = _first(z, alphabet.verdict, start, end)
     pair: dict[int, int] = {}
     for p in range(start, verdict - 1):
-        if z[p] in alphabet.options and z[p + 1] in alphabet.labels:
-            pair.setdefault(z[p], z[p + 1])
+        if z[p] in alphabet.labels and z[p + 1] in alphabet.options:
+            pair.setdefault(z[p + 1], z[p])
     decided = verdict + 2 < end and z[verdict + 1] in alphabet.options
     kept = z[verdict + 2] if decided and z[verdict + 2] in alphabet.labels else -1
     region = alphabet.regions.get(z[start + 1], "") if start + 1 < end else ""
