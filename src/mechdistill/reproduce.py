@@ -14,10 +14,12 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from statistics import fmean
 from typing import IO, TextIO
@@ -27,6 +29,8 @@ import psutil
 from mechdistill import artifacts
 from mechdistill.errors import InputError
 from mechdistill.progress import duration
+from mechdistill.provenance.run import ONE_THREAD
+from mechdistill.provenance.warm import ADDRESS, HEAVY
 from mechdistill.study import load_study
 
 INTERRUPTED = 130
@@ -63,10 +67,11 @@ def run(root: Path, study: str, cores: int, targets: Sequence[str] = ()) -> int:
     log = root / "logs" / study / "snakemake.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     teller = Teller(sys.stdout, rule_seconds(root, study))
-    with log.open("w", encoding="utf-8") as kept:
+    with log.open("w", encoding="utf-8") as kept, warm_process(root) as environment:
         process = subprocess.Popen(
             [*command, "--cores", str(cores), "--", *targets],
             cwd=root,
+            env=environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -82,6 +87,27 @@ def run(root: Path, study: str, cores: int, targets: Sequence[str] = ()) -> int:
     else:
         teller.fail(status, log.relative_to(root))
     return status
+
+
+@contextmanager
+def warm_process(root: Path) -> Iterator[dict[str, str]]:
+    """A process that jobs are forked from, and the environment by which they find it."""
+    with tempfile.TemporaryDirectory(prefix="mechdistill-") as folder:
+        address = str(Path(folder) / "warm")
+        environment = {**os.environ, "PYTHONPATH": str(root / "src")}
+        server = subprocess.Popen(
+            [sys.executable, "-m", "mechdistill.provenance.warm", address, *HEAVY],
+            cwd=root,
+            env={**environment, **ONE_THREAD, "PYTHONHASHSEED": "0"},
+            stdin=subprocess.DEVNULL,
+            process_group=0,
+            preexec_fn=_end_with_driver,
+        )
+        try:
+            yield {**environment, ADDRESS: address}
+        finally:
+            server.kill()
+            server.wait()
 
 
 def refuse_second_run(root: Path) -> None:

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ import pytest
 from mechdistill import artifacts
 from mechdistill.provenance import record
 from mechdistill.provenance.fingerprint import SourceTree
+from mechdistill.provenance.warm import ADDRESS
 
 REPOSITORY = Path(__file__).parents[2]
 LOG = "logs/tiny/make_thing-mech-0.log"
@@ -58,7 +60,29 @@ def command(root: Path, script: str, *, code: str | None = None, out: str = "out
 
 
 def environment(root: Path) -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": f"{root / 'src'}:{root / 'plugins'}"}
+    return {**os.environ, "PYTHONPATH": f"{root / 'src'}:{root / 'plugins'}"} | warm_address(root)
+
+
+def warm_address(root: Path) -> dict[str, str]:
+    address = root / "warm"
+    return {ADDRESS: str(address)} if address.exists() else {}
+
+
+@pytest.fixture(params=["new process", "warm process"], autouse=True)
+def server(request: pytest.FixtureRequest, root: Path) -> Iterator[None]:
+    """Every test holds for scripts in a process of their own and for forked ones."""
+    if request.param == "new process":
+        yield
+        return
+    process = subprocess.Popen(
+        [sys.executable, "-m", "mechdistill.provenance.warm", str(root / "warm"), "decimal"],
+        env=environment(root),
+    )
+    while not (root / "warm").exists():
+        time.sleep(0.05)
+    yield
+    process.kill()
+    process.wait()
 
 
 def run(root: Path, script: str, **options: str) -> subprocess.CompletedProcess[str]:
@@ -96,6 +120,19 @@ def test_output_goes_to_the_terminal_under_the_jobs_name_and_to_the_log(root: Pa
     assert "seed 3 steps 4 plugged\n" in (root / LOG).read_text()
     assert done.stdout.splitlines()[0] == "make_thing mech-0 | started"
     assert done.stdout.splitlines()[-1].startswith("make_thing mech-0 | done in ")
+
+
+def test_warm_process_has_its_libraries_and_nothing_of_a_script_before(root: Path) -> None:
+    tell = "import sys\nprint('decimal', 'decimal' in sys.modules, 'left', hasattr(sys, 'left'))\n"
+    for _ in range(2):
+        done = run(root, tell + "sys.left = 1\n" + GOOD)
+        assert f"decimal {bool(warm_address(root))} left False" in done.stdout
+
+
+def test_missing_warm_process_does_not_matter(root: Path) -> None:
+    (root / "warm").unlink(missing_ok=True)
+    (root / "warm").write_text("no socket")
+    assert run(root, GOOD).returncode == 0
 
 
 def test_module_outside_the_fingerprint_is_named(root: Path) -> None:

@@ -9,6 +9,7 @@ A job that fails says one thing: what, and what to do.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import signal
@@ -34,7 +35,12 @@ from mechdistill.progress import duration
 from mechdistill.provenance import record
 from mechdistill.provenance.fingerprint import SourceTree
 from mechdistill.provenance.script import INTERRUPTED
+from mechdistill.provenance.warm import ADDRESS, WarmScript
 
+ONE_THREAD = dict.fromkeys(
+    ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS"), "1"
+)
+"""Environment of a process whose libraries compute in one thread."""
 PATIENCE = 5.0
 """Seconds that a stopped script has to end by itself."""
 
@@ -196,16 +202,7 @@ def _run_script(job: Job, log: RawIOBase) -> dict[str, Any]:
     """Start the script, pass its output on, and return what it reports."""
     with tempfile.TemporaryDirectory(prefix="mechdistill-") as folder:
         report = Path(folder) / "report.json"
-        module = [sys.executable, "-m", "mechdistill.provenance.script"]
-        child = subprocess.Popen(
-            [*module, str(report), job.script, *job.arguments, "--params", job.params],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            stdin=subprocess.DEVNULL,
-            text=True,
-            errors="replace",
-            env=_environment(job),
-        )
+        child = _start(job, [str(report), job.script, *job.arguments, "--params", job.params])
         assert child.stdout is not None
         with _stopping(child) as stopped:
             for line in child.stdout:
@@ -223,12 +220,29 @@ def _run_script(job: Job, log: RawIOBase) -> dict[str, Any]:
     return dict(content)
 
 
+def _start(job: Job, arguments: Sequence[str]) -> subprocess.Popen[str] | WarmScript:
+    """The script's process: forked from the driver's warm one if there is one, else a new one."""
+    environment = _environment(job)
+    address = os.environ.get(ADDRESS)
+    if address and job.threads == 1:  # the warm process has one thread's libraries
+        with contextlib.suppress(OSError):  # still importing, or gone
+            return WarmScript(address, arguments, environment)
+    return subprocess.Popen(
+        [sys.executable, "-m", "mechdistill.provenance.script", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        stdin=subprocess.DEVNULL,
+        text=True,
+        errors="replace",
+        env=environment,
+    )
+
+
 def _environment(job: Job) -> dict[str, str]:
     """What the rule granted, whatever the machine offers: results must not depend on it."""
-    threads = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS")
     return {
         **os.environ,
-        **dict.fromkeys(threads, str(job.threads)),
+        **dict.fromkeys(ONE_THREAD, str(job.threads)),
         "PYTHONUNBUFFERED": "1",
         "PYTHONHASHSEED": "0",
         "TOKENIZERS_PARALLELISM": "false",
@@ -249,7 +263,7 @@ def _explain_end(status: int) -> tuple[str, str]:
 class _stopping:
     """Within the block, an interrupt or the end of the waiting process stops the child."""
 
-    def __init__(self, child: subprocess.Popen[str]) -> None:
+    def __init__(self, child: subprocess.Popen[str] | WarmScript) -> None:
         self._child = child
         self._stopped = False
         self._over = threading.Event()
