@@ -23,6 +23,7 @@ Head = tuple[int, int]
 RANKINGS: dict[int, dict[str, tuple[str, str, str]]] = {
     1: {
         "top": ("coarse", "unembed", "out"),
+        "top_at_events": ("coarse_at_events", "unembed", "out"),
         "top_cosine": ("cosine", "unembed", ""),
         "top_attention_evidence": ("attention_evidence", "", ""),
     },
@@ -32,7 +33,11 @@ RANKINGS: dict[int, dict[str, tuple[str, str, str]]] = {
         "top_attention_cue": ("attention_cue", "", ""),
     },
 }
-"""Phase -> ranking -> (score, anchor, sinks). `top` is the printed product (Eqs. 1, 3)."""
+"""Phase -> ranking -> (score, anchor, sinks).
+
+`top` is the printed product (Eqs. 1, 3); beside it the product at region events alone, one factor
+alone, and plain attention on the evidence or the cue.
+"""
 
 
 @dataclass(frozen=True)
