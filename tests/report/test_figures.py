@@ -209,3 +209,13 @@ def test_letters_shrink_until_the_note_fits():
     assert few[0].size == SIZES[0]
     assert many[0].size < SIZES[0]
     assert many[-1].y <= 250.0 or many[0].size == SIZES[-1]
+
+
+def test_point_of_a_few_long_traces_is_not_drawn(build):
+    curves = build.curves({("mech", "focus"): lambda t: t})
+    few = (curves["t"] == 1.0) & ~curves["example"].isin(curves["example"].unique()[:3])
+    curves.loc[few, "value"] = np.nan
+    band = curve_bands(curves, "mech", "focus", "cumulative", BOOT)
+    assert np.isnan(band["mean"].iloc[-1])
+    assert band["n"].iloc[-1] == 3
+    assert band["mean"].iloc[:-1].notna().all()

@@ -170,3 +170,18 @@ def test_signs_intervals_and_counts():
     assert percent(-0.2) == "0 %"
     assert count(1, "note") == "1 note"
     assert count(2, "copy", "copies") == "2 copies"
+
+
+def test_interval_that_misses_its_value_is_not_given(build):
+    """Every note has a label of its own: a resample lacks a third of them."""
+    labels = [f"L{i}" for i in range(20)]
+    rows = [("m", "mech", 0, label, [label], [label], "ok") for label in labels]
+    predictions = pd.DataFrame(
+        rows, columns=["model", "method", "seed", "example", "gold", "predicted", "status"]
+    )
+    scores = build.scores({("mech", "focus"): 0.5}).iloc[:0]
+    measures = corpus_measures(predictions, scores, labels, [[x] for x in labels], [1])
+    values = method_values(measures, Bootstrap(100, 0)).set_index("metric")
+    assert values.loc["macro_f1_all", "value"] == 1.0
+    assert pd.isna(values.loc["macro_f1_all", "ci_low"])
+    assert values.loc["micro_f1", "ci_low"] == 1.0

@@ -20,8 +20,8 @@ FIGURES = {
         "Figure 1. Focus and Confusion along the reasoning",
         "Each model's own greedy traces, warped so that the first refinement position lies at "
         "t* = 0.5 (shaded: before it). Upper panels: running mean, as the definition says; lower "
-        "panels: mean within each bin of t. Bands: 95 % intervals, notes and training seeds "
-        "resampled.",
+        "panels: mean within each bin of t; no point where fewer than half of the notes have one. "
+        "Bands: 95 % intervals, notes and training seeds resampled.",
     ),
     4: (
         "Figure 4. Heads by CoarseScore, and what the best one reads",

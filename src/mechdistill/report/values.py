@@ -26,7 +26,9 @@ def method_values(measures: Sequence[Measure], boot: Bootstrap) -> pd.DataFrame:
     """One row a method and measure, seeds averaged; columns `COLUMNS`.
 
     The interval resamples notes and training seeds, as the comparisons do; the teacher, of one
-    seed, is resampled over notes alone. Measures undefined on every note are left out.
+    seed, is resampled over notes alone. Measures undefined on every note are left out. A score
+    that falls with every label absent from a resample (macro-F1 over a fixed set) has no fair
+    percentile interval: where the interval misses the value, none is given.
     """
     rows = []
     for measure in measures:
@@ -56,6 +58,8 @@ def _row(
         (drawn.seeds * np.where(defined, scores, 0.0)).sum(-1), (drawn.seeds * defined).sum(-1)
     )
     found = summarise(mean, float(np.nanmean(point)))
+    if not found.low <= found.point <= found.high:
+        return found.point, np.nan, np.nan, notes
     return found.point, found.low, found.high, notes
 
 

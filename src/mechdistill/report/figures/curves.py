@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -23,19 +24,27 @@ KINDS = {
 def curve_bands(
     curves: pd.DataFrame, method: str, metric: str, kind: str, boot: Bootstrap
 ) -> pd.DataFrame:
-    """Mean and 95 % interval at each t: columns t, mean, low, high, n (notes).
+    """Mean and 95 % interval at each t: columns t, mean, low, high, n (notes with a value).
+
+    Where fewer than half of the notes have a value there is no mean: a few long traces would
+    stand for all.
 
     Raises:
         NotTested: the method has no such curve.
     """
     frame = trajectories(curves, method, metric, kind)
-    rows = []
-    for t in frame.columns:
+    same = curves[(curves["metric"] == metric) & (curves["kind"] == kind)]
+    frame = frame.reindex(columns=sorted(same["t"].unique()))  # a t that others reach is a gap here
+    notes = len(frame.index.unique("example"))
+    rows: list[tuple[float, ...]] = []
+    for t in frame.columns.to_numpy(float):
         values = frame[t].dropna()
-        if values.empty:
+        examples = shared_examples(values)
+        if len(examples) < notes / 2:
+            rows.append((t, np.nan, np.nan, np.nan, len(examples)))
             continue
-        found = boot.grid(as_grid(values, shared_examples(values)), "cosine")
-        rows.append((float(t), found.effect, found.low, found.high, found.n))
+        found = boot.grid(as_grid(values, examples), "cosine")
+        rows.append((t, found.effect, found.low, found.high, found.n))
     return pd.DataFrame(rows, columns=["t", "mean", "low", "high", "n"])
 
 
@@ -49,17 +58,17 @@ def figure1(curves: pd.DataFrame, methods: tuple[str, ...], boot: Bootstrap) -> 
     """
     with style():
         figure = new_figure(WIDTH, 5.0)
-        panels = figure.subplots(2, 2, sharex=True, sharey="col")
+        panels = figure.subplots(2, 2, sharex=True)
         drawn: dict[str, Line2D] = {}
         for row, kind in enumerate(KINDS):
             for column, metric in enumerate(METRICS):
                 axes = panels[row][column]
-                for method in methods:
+                for number, method in enumerate(methods):
                     try:
                         band = curve_bands(curves, method, metric, kind, boot)
                     except NotTested:
                         continue
-                    drawn[method] = _line(axes, band, method)
+                    drawn[method] = _line(axes, band, method, number)
                 _furnish(axes, metric, kind, "abcd"[2 * row + column])
         for column in (0, 1):
             panels[1][column].set_xlabel(
@@ -76,13 +85,14 @@ def figure1(curves: pd.DataFrame, methods: tuple[str, ...], boot: Bootstrap) -> 
     return figure
 
 
-def _line(axes: Axes, band: pd.DataFrame, method: str) -> Line2D:
+def _line(axes: Axes, band: pd.DataFrame, method: str, number: int) -> Line2D:
+    """Markers of the methods stand at different t, so that none hides another's."""
     colour, dashes, marker = METHODS.get(method, METHODS["vanilla_positions"])
-    axes.fill_between(band["t"], band["low"], band["high"], color=colour, alpha=0.15, linewidth=0)
+    axes.fill_between(band["t"], band["low"], band["high"], color=colour, alpha=0.12, linewidth=0)
     every = max(1, len(band) // 5)
     (line,) = axes.plot(
         band["t"], band["mean"], color=colour, linestyle=dashes, marker=marker or None,
-        markevery=every, markersize=3.5,
+        markevery=(number % every, every), markersize=3.5,
     )  # fmt: skip
     return line
 
