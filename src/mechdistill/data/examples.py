@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -125,12 +126,11 @@ def read_examples(path: str | Path, split: str | None = None) -> list[Example]:
     return [_example(row) for row in frame.to_dict("records")]
 
 
-def _example(row: Mapping[str, object]) -> Example:
-    values = {key: _plain(value) for key, value in row.items()}
-    return Example(**values)  # type: ignore[arg-type]
+def _example(row: Mapping[Any, Any]) -> Example:
+    return Example(**{key: _plain(value) for key, value in row.items()})
 
 
-def _plain(value: object) -> object:
+def _plain(value: Any) -> Any:
     """Arrays back to tuples, as deep as they go."""
     if isinstance(value, np.ndarray | list | tuple):
         return tuple(_plain(item) for item in value)

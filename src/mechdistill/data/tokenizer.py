@@ -103,7 +103,7 @@ def decode_trace(tokenizer: PreTrainedTokenizerFast, ids: Sequence[int]) -> str:
 
 
 def _wrap(raw: Tokenizer) -> PreTrainedTokenizerFast:
-    return PreTrainedTokenizerFast(
+    return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
         tokenizer_object=raw,
         pad_token=PAD,
         bos_token=BOS,

@@ -87,17 +87,12 @@ def write_twins(path: str | Path, twins: Iterable[Twin]) -> None:
 def read_twins(path: str | Path) -> dict[tuple[str, str], Twin]:
     """Twins by (example, twin name); InputError if the file is missing or damaged."""
     frame = read_table(path, [field.name for field in fields(Twin)])
-    rows = (
-        Twin(
-            example=row.example,
-            twin=row.twin,
-            prompt=row.prompt,
-            changed=tuple((int(start), int(end)) for start, end in row.changed),
-            n_tokens_changed=int(row.n_tokens_changed),
-        )
-        for row in frame.itertuples()
-    )
-    return {(twin.example, twin.twin): twin for twin in rows}
+    twins = {}
+    for row in frame.to_dict("records"):
+        changed = tuple((int(start), int(end)) for start, end in row["changed"])
+        twin = Twin(row["example"], row["twin"], row["prompt"], changed, row["n_tokens_changed"])
+        twins[twin.example, twin.twin] = twin
+    return twins
 
 
 def _sham(

@@ -94,7 +94,7 @@ def add_gradients(model: Any, texts: Sequence[Text]) -> float:
     mean = 0.0
     for start in range(0, len(by_length), TEXTS_A_PASS):
         loss = summed_trace_loss(model, by_length[start : start + TEXTS_A_PASS]) / total
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         mean += loss.item()
     return mean
 

@@ -177,8 +177,10 @@ def parse_trace(
 
 @lru_cache(maxsize=8)
 def _alphabet(tokenizer: PreTrainedTokenizerFast, space: LabelSpace) -> _Alphabet:
+    ids = tokenizer.get_vocab()
+
     def id_of(token: str) -> int:
-        return int(tokenizer.convert_tokens_to_ids(token))
+        return int(ids[token])
 
     return _Alphabet(
         regions={id_of(region.name): region.code for region in space.regions},

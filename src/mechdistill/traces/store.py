@@ -37,9 +37,9 @@ def read_traces(path: str | Path, split: str | None = None) -> list[Trace]:
     return [_trace(row) for row in frame.to_dict("records")]
 
 
-def _trace(row: Mapping[str, Any]) -> Trace:
+def _trace(row: Mapping[Any, Any]) -> Trace:
     values = {key: _plain(value) for key, value in row.items() if key not in _NESTED}
-    nested = {
+    nested: dict[str, Any] = {
         key: tuple(kind(**{k: _plain(v) for k, v in item.items()}) for item in row[key])
         for key, kind in _NESTED.items()
     }
