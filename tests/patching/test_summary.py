@@ -74,6 +74,12 @@ def test_no_percentage_without_a_gap():
     assert np.isfinite(found[["difference", "ci_low", "ci_high"]].to_list()).all()
 
 
+def test_resamples_without_a_gap_are_left_out_of_the_interval():
+    values = [(5, 0, 4), (5, 0, 4), (5, 0, 4), (5, 0, 4), (2, 2, 2)]
+    found = summary(rows(values)).iloc[0]
+    assert np.isfinite(found[["pct_gap_low", "pct_gap_high"]].to_list()).all()
+
+
 def test_pct_gap_is_a_ratio_of_means_not_a_mean_of_ratios():
     found = summary(rows([(10, 0, 5), (1, 0, 1)])).iloc[0]
     assert found["pct_gap"] == pytest.approx(100 * 3 / 5.5)

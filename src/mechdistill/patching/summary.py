@@ -34,7 +34,7 @@ VALUES = ["clean", "corrupted", "patched"]
 BETTER = {"confusion": -1.0}
 """Sign of the metrics that fall when things go well; all others rise."""
 
-PaperFormula = Callable[[Floats, Floats, Floats], Floats]
+PaperFormula = Callable[[float, float, float], float]
 PAPER: dict[tuple[str, str], PaperFormula] = {
     ("focus", "denoise"): lambda clean, corr, patched: (patched - corr) / (clean - corr),
     ("focus", "noise"): lambda clean, corr, patched: (clean - patched) / clean,
@@ -105,11 +105,12 @@ def _effects(cell: Cell, counts: Floats, metric: str, direction: str) -> dict[st
     row |= dict.fromkeys(["pct_gap", "pct_gap_low", "pct_gap_high", "pct_paper"], np.nan)
     gap_low, gap_high = _bounds(gap)
     if gap_low > 0 or gap_high < 0:
-        fraction = 100 * effect / gap
+        # a resample may have no gap at all: it has no share to give
+        fraction = 100 * np.divide(effect, gap, out=np.full_like(gap, np.nan), where=gap != 0)
         row["pct_gap"] = fraction[0]
         row["pct_gap_low"], row["pct_gap_high"] = _bounds(fraction)
         if (metric, direction) in PAPER:
-            row["pct_paper"] = 100 * PAPER[metric, direction](clean, corrupted, patched)[0]
+            row["pct_paper"] = 100 * PAPER[metric, direction](clean[0], corrupted[0], patched[0])
     return row
 
 
