@@ -11,6 +11,7 @@ from mechdistill.evaluate.label_sets import (
     label_counts,
     label_groups,
     macro_f1,
+    macro_f1_where_gold,
     micro_f1,
     per_label_f1,
     samples_f1,
@@ -37,6 +38,8 @@ def test_worked_case(case):
     assert agrees(micro_f1(*total), case, "micro")
     assert agrees(macro_f1(*total, among=groups["all"]), case, "macro_all")
     assert agrees(macro_f1(*total, among=groups["gold_present"]), case, "macro_gold_present")
+    everywhere = macro_f1_where_gold(*total, among=groups["all"])
+    assert agrees(everywhere, case, "macro_gold_present")
     assert agrees(caml_f1(*total), case, "macro_caml")
     assert agrees(samples_f1(counts).mean(), case, "samples_zd1")
     if "train_labels" in case["inputs"]:
@@ -79,6 +82,27 @@ def test_exact_match_is_set_equality(pairs):
     counts, _ = totals([g for g, _ in pairs], [p for _, p in pairs], range(6))
 
     assert exact_match(counts).tolist() == [float(g == p) for g, p in pairs]
+
+
+def test_a_resample_without_a_label_leaves_it_out_of_the_mean():
+    gold, predicted = [["a"], ["b"], ["b"]], [["a"], ["b"], []]
+    labels = ["a", "b", "c"]
+    present = label_groups(gold, labels, [])["gold_present"]
+    counts, total = totals(gold, predicted, labels)
+    drawn = np.array([[0.0, 2.0, 1.0], [1.0, 1.0, 1.0]])
+    resampled = tuple(drawn @ matrix for matrix in counts)
+
+    # the first resample has two documents of "b" with a hit and one missed: F1 = 4 / 5
+    assert macro_f1_where_gold(*resampled, among=present).tolist() == pytest.approx([0.8, 5 / 6])
+    assert macro_f1(*resampled, among=present).tolist() == pytest.approx([0.4, 5 / 6])
+    assert macro_f1(*total, among=present) == macro_f1_where_gold(*total, among=present)
+
+
+def test_macro_f1_of_no_label_is_undefined():
+    nothing = np.zeros(2)
+
+    assert np.isnan(macro_f1(nothing, nothing, nothing, among=np.zeros(2, dtype=bool)))
+    assert np.isnan(macro_f1_where_gold(nothing, nothing, nothing, among=np.ones(2, dtype=bool)))
 
 
 def test_a_label_outside_the_space_is_refused():

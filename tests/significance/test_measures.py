@@ -6,7 +6,7 @@ from sklearn.metrics import f1_score
 from sklearn.preprocessing import MultiLabelBinarizer
 
 from mechdistill.evaluate import bleu
-from mechdistill.significance.bootstrap import point_scores
+from mechdistill.significance.bootstrap import draw, point_scores, resampled_scores
 from mechdistill.significance.measures import (
     corpus_measures,
     corpus_table,
@@ -78,6 +78,17 @@ def test_f1_variants_agree_with_sklearn(corpus, model):
     assert value(corpus["macro_f1_gold_present"], model) == pytest.approx(sklearn_macro("abc"))
     assert value(corpus["macro_f1_seen"], model) == pytest.approx(sklearn_macro("ab"))
     assert value(corpus["macro_f1_unseen"], model) == pytest.approx(sklearn_macro("c"))
+
+
+def test_interval_of_macro_f1_contains_its_point(corpus):
+    """Three documents with three rare labels: most resamples lack one of them."""
+    measure = corpus["macro_f1_gold_present"]
+    resamples = draw(3, 1, 500, seed=0)
+    scores = resampled_scores([measure.statistics["mech", 0]], measure.reduce, resamples)
+    low, high = np.percentile(scores, [2.5, 97.5])
+
+    assert low < value(measure, ("mech", 0)) < high
+    assert scores.mean() == pytest.approx(value(measure, ("mech", 0)), abs=0.05)
 
 
 def test_perplexity_is_pooled_over_tokens(corpus):

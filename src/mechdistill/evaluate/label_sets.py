@@ -66,6 +66,22 @@ def macro_f1(hit: Array, false_alarm: Array, missed: Array, among: npt.NDArray[n
     return mean
 
 
+def macro_f1_where_gold(
+    hit: Array, false_alarm: Array, missed: Array, among: npt.NDArray[np.bool_]
+) -> Array:
+    """Mean of per-label F1 over the labels of `among` that are gold in these very counts.
+
+    The same as `macro_f1` on the split that `among` was taken from. In a resample of it about a
+    third of the rare labels are not drawn; counted as 0 they would pull every method towards 0,
+    and differences with it, so that an interval need not even contain its own point.
+    """
+    counted = among & (hit + missed > 0)
+    scores = np.where(counted, per_label_f1(hit, false_alarm, missed), 0.0)
+    number = counted.sum(-1)
+    mean: Array = np.where(number == 0, np.nan, scores.sum(-1) / np.maximum(number, 1))
+    return mean
+
+
 def caml_f1(hit: Array, false_alarm: Array, missed: Array) -> Array:
     """Harmonic mean of macro-precision and macro-recall over all labels (Mullenbach 2018)."""
     precision = _ratio(hit, hit + false_alarm).mean(-1)
@@ -93,8 +109,7 @@ def label_groups(
 ) -> dict[str, npt.NDArray[np.bool_]]:
     """Which labels each macro-F1 variant averages over, from the full split's gold labels.
 
-    Keep the groups while resampling documents: a label set that changes with the resample would
-    change the metric itself.
+    Taken once from the full split and kept while documents are resampled.
     """
     gold_labels = set().union(*gold)
     present = np.array([label in gold_labels for label in labels], dtype=bool)

@@ -118,7 +118,10 @@ def _f1_measures(
             Measure(
                 f"macro_f1_{name}",
                 statistics=counts,
-                reduce=partial(label_sets.macro_f1, among=among),
+                reduce=partial(
+                    label_sets.macro_f1 if name == "all" else label_sets.macro_f1_where_gold,
+                    among=among,
+                ),
             )
             for name, among in groups.items()
             if among.any()
