@@ -174,6 +174,7 @@ def run(job: Job, log: RawIOBase) -> None:
         "started": started.isoformat(timespec="seconds"),
         "ended": datetime.now(UTC).isoformat(timespec="seconds"),
         "wall_seconds": round(wall, 2),
+        "cpu_seconds": report["cpu_seconds"],
         "peak_memory_bytes": report["peak_memory_bytes"],
     }
     artifacts.write_json(job.record, content)
@@ -191,11 +192,16 @@ def _clear(job: Job) -> None:
 
 def say(job: Job, log: RawIOBase, text: str) -> None:
     """One line to the terminal, under the job's name, and to the log."""
-    print(f"{job.label} | {text}", flush=True)
+    _show(f"{job.label} | {text}\n")
     try:
         log.write(f"{text}\n".encode())
     except OSError as error:  # a full disk must not hide the message about it
-        print(f"{job.label} | (the log could not be written: {error.strerror})", flush=True)
+        _show(f"{job.label} | (the log could not be written: {error.strerror})\n")
+
+
+def _show(line: str) -> None:
+    """In one write: jobs side by side share the terminal, and their lines must not mix."""
+    os.write(sys.stdout.fileno(), line.encode())
 
 
 def _run_script(job: Job, log: RawIOBase) -> dict[str, Any]:

@@ -83,14 +83,15 @@ def _facts(wrapper_modules: Collection[str]) -> dict[str, Any]:
     files = (getattr(module, "__file__", None) for module in modules.values())
     loaded = {Path(file).resolve() for file in files if file}
     own = {path for path in loaded if path.is_relative_to(SOURCE)}
-    used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    used = resource.getrusage(resource.RUSAGE_SELF)
     return {
         "modules": sorted(path.relative_to(SOURCE.parent).as_posix() for path in own),
         "unread_parameters": [
             key for opened in getattr(parameters, "opened", ()) for key in opened.unread()
         ],
         "precision": str(torch.get_default_dtype()).removeprefix("torch.") if torch else None,
-        "peak_memory_bytes": used * (1 if sys.platform == "darwin" else 1024),
+        "cpu_seconds": round(used.ru_utime + used.ru_stime, 2),
+        "peak_memory_bytes": used.ru_maxrss * (1 if sys.platform == "darwin" else 1024),
     }
 
 
