@@ -106,6 +106,16 @@ def test_the_teacher_of_one_seed_meets_every_seed_of_a_student():
     assert found["reference_value"] == 2.0
 
 
+def test_a_seed_that_one_method_lacks_is_left_out_and_no_other_takes_its_place():
+    scores = values(0.3)
+    del scores["vanilla", 0], scores["vanilla", 2]
+    found = row(Measure("loop", values=scores))
+
+    alone = np.mean(scores["mech", 1] - scores["vanilla", 1])
+    assert found["n_seeds"] == 1
+    assert found["difference"] == pytest.approx(alone)
+
+
 def test_holm_corrects_within_a_family_and_tables_are_a_family_of_their_own():
     measures = [Measure(name, values=values(0.02)) for name in ("focus", "confusion", "p_at_1")]
     frame = compare(measures, [PAIR], "vanilla", SETTINGS).set_index("metric")

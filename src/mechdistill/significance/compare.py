@@ -208,12 +208,13 @@ def _mean_score(statistics: Sequence[Statistics]) -> float:
 
 
 def _paired_models(measure: Measure, pair: Pair) -> list[tuple[Model, Model]]:
-    """Models of equal seeds; a method of one seed, such as the teacher, meets every seed."""
+    """Models of equal seeds; the one teacher meets every seed.
+
+    Never other seeds: a method whose seed has no value (an empty pool) loses that seed for both.
+    """
     known = measure.values or measure.statistics
     new = sorted(seed for method, seed in known if method == pair.method)
     base = sorted(seed for method, seed in known if method == pair.baseline)
-    if len(base) == 1 and len(new) != 1:
-        return [((pair.method, seed), (pair.baseline, base[0])) for seed in new]
-    if len(new) == len(base) == 1:
-        return [((pair.method, new[0]), (pair.baseline, base[0]))]
+    if pair.role == "teacher":
+        return [((pair.method, s), (pair.baseline, b)) for s in new for b in base]
     return [((pair.method, s), (pair.baseline, s)) for s in new if s in base]
