@@ -1,0 +1,213 @@
+"""A change reruns the jobs that it can change and what follows from them, and nothing else.
+
+Every expected set is derived by hand from the graph of the study.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+import yaml
+
+from .conftest import STUDY, Checkout
+
+pytestmark = pytest.mark.workflow
+
+SEEDS = (0, 1)
+MODELS = ("teacher", *(f"{method}-seed{seed}" for method in ("vanilla", "mech") for seed in SEEDS))
+
+SCORING = {f"score_model {model}" for model in MODELS}
+BASES = {f"train_base_student {seed}" for seed in SEEDS}
+STUDENT_POOLS = {f"pool_student_heads {seed}" for seed in SEEDS}
+DATA = {"make_label_space", "make_examples", "make_twins", "write_data_card"}
+PATCHING_FIGURES = {"draw_patching 5", "draw_patching 8"}
+CONCLUSIONS = {"judge_claims", "write_report"}
+AFTER_SCORES = {"collect_scores", "compare_methods", "make_tables", "draw_curves", *CONCLUSIONS}
+AFTER_RANKINGS = {
+    *("patch_margin", "patch_generated", "summarise_patching"),
+    *(*PATCHING_FIGURES, *CONCLUSIONS),
+}
+
+
+def students(*methods: str) -> set[str]:
+    """The students of some methods, from training to scores."""
+    jobs = set()
+    for method in methods:
+        for seed in SEEDS:
+            jobs |= {
+                f"train_student {method} {seed}",
+                f"decode_model {method}-seed{seed}",
+                f"score_model {method}-seed{seed}",
+            }
+    return jobs
+
+
+AFTER_TRACES = {
+    *("score_heads", "rank_heads", "make_pools", "watch_heads", "agree_with_causal_effects"),
+    *("check_corruptions", "patch_single_heads", *AFTER_RANKINGS),
+    *("draw_coarse_heads", "draw_refine_heads"),
+    *("cache_targets", *STUDENT_POOLS, *students("vanilla", "mech"), *SCORING, *AFTER_SCORES),
+}
+FROM_TEACHER = {
+    *("train_teacher", "generate_teacher_traces", "decode_model teacher", *AFTER_TRACES),
+}
+EVERYTHING = DATA | BASES | FROM_TEACHER
+
+PARAMETERS: dict[str, tuple[dict[str, Any], set[str]]] = {
+    "weight of a loss of mech": (
+        {"distil.lambda_p2": 0.7},
+        students("mech") | AFTER_SCORES,
+    ),
+    "what the cached targets keep": (
+        {"distil.teacher_top_k": 5},
+        {"cache_targets"} | students("vanilla", "mech") | AFTER_SCORES,
+    ),
+    "heads in a pool": (
+        {"heads.pool_size": 1},
+        {"make_pools", "agree_with_causal_effects", "cache_targets"}
+        | STUDENT_POOLS
+        | students("vanilla", "mech")
+        | SCORING
+        | AFTER_SCORES,
+    ),
+    "random draws of patching": ({"patching.random_draws": 2}, AFTER_RANKINGS),
+    "bins of the curves": ({"evaluate.curve_bins": 7}, SCORING | AFTER_SCORES),
+    "level of the tests": (
+        {"significance.alpha": 0.01},
+        {"compare_methods", "make_tables"} | CONCLUSIONS,
+    ),
+    "note that the report reads through": (
+        {"report.worked_example": 1},
+        {"watch_heads", "draw_coarse_heads", "draw_refine_heads"} | CONCLUSIONS,
+    ),
+    "steps of the teacher": ({"teacher.training.steps": 240}, FROM_TEACHER),
+    "notes of the test split": (
+        {"data.splits.test": 23},
+        EVERYTHING - {"make_label_space"} - BASES,
+    ),
+    "root seed": ({"seed": 8}, EVERYTHING),
+    "one more seed": (
+        {"distil.seeds": [0, 1, 2]},
+        {"train_base_student 2", "pool_student_heads 2"}
+        | {f"train_student {method} 2" for method in ("vanilla", "mech")}
+        | {f"decode_model {method}-seed2" for method in ("vanilla", "mech")}
+        | {f"score_model {method}-seed2" for method in ("vanilla", "mech")}
+        | AFTER_SCORES,
+    ),
+}
+
+CODE: dict[str, set[str]] = {
+    "data/card.py": {"write_data_card", "write_report"},
+    "data/pretraining.py": BASES | STUDENT_POOLS | students("vanilla", "mech") | AFTER_SCORES,
+    "models/cache.py": {"patch_generated", "summarise_patching"} | PATCHING_FIGURES | CONCLUSIONS,
+    "models/text_encoder.py": {"check_corruptions", "patch_generated", "summarise_patching"}
+    | PATCHING_FIGURES
+    | SCORING
+    | AFTER_SCORES,
+    "traces/quality.py": FROM_TEACHER,
+    "heads/reliability.py": {"rank_heads"} | AFTER_RANKINGS,
+    "patching/summary.py": {"summarise_patching", "write_report"} | PATCHING_FIGURES,
+    "distil/methods/mech.py": students("mech") | AFTER_SCORES,
+    "distil/methods/vanilla.py": students("vanilla") | AFTER_SCORES,
+    "distil/methods/p1_only.py": set(),
+    "evaluate/curves.py": SCORING | AFTER_SCORES,
+    "significance/measures.py": AFTER_SCORES,
+    "report/captions.py": {"write_report"},
+}
+EVERY_PACKAGE = (
+    *("data/notes.py", "models/tap.py", "traces/parse.py", "heads/refine.py"),
+    *("patching/pairs.py", "distil/trainer.py", "evaluate/focus.py", "significance/holm.py"),
+    *("report/verdicts.py", "artifacts.py"),
+)
+
+
+def change(checkout: Checkout, values: Mapping[str, Any]) -> None:
+    """Give dotted keys other values in the file of the study."""
+    file = checkout.root / "studies" / f"{STUDY}.yaml"
+    content = yaml.safe_load(file.read_text(encoding="utf-8"))
+    for key, value in values.items():
+        section = content
+        *path, last = key.split(".")
+        for name in path:
+            section = section.setdefault(name, {})
+        section[last] = value
+    file.write_text(yaml.safe_dump(content), encoding="utf-8")
+
+
+def append(checkout: Checkout, module: str, line: str) -> None:
+    """Add a line to a module of the package."""
+    with (checkout.root / "src" / "mechdistill" / module).open("a", encoding="utf-8") as file:
+        file.write(f"\n\n{line}\n")
+
+
+@pytest.fixture
+def checkout(shared_copy: Checkout) -> Checkout:
+    """The finished study; its sources and parameters are put back after every test."""
+    return shared_copy
+
+
+@pytest.fixture(autouse=True)
+def put_back(checkout: Checkout) -> Any:
+    """Restore the contents of sources and studies."""
+    folders = (checkout.root / "src", checkout.root / "studies")
+    files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
+    kept = {path: path.read_bytes() for path in [*files, checkout.root / "params.yaml"]}
+    yield
+    for path, content in kept.items():
+        if path.read_bytes() != content:
+            path.write_bytes(content)
+
+
+def test_finished_study_has_nothing_to_do(checkout: Checkout) -> None:
+    assert checkout.planned() == set()
+
+
+@pytest.mark.parametrize("name", PARAMETERS)
+def test_changed_parameter(checkout: Checkout, name: str) -> None:
+    values, expected = PARAMETERS[name]
+    change(checkout, values)
+    assert checkout.planned() == expected
+
+
+def test_two_parameters_that_swap_their_values(checkout: Checkout) -> None:
+    study = yaml.safe_load((checkout.root / "studies" / f"{STUDY}.yaml").read_text())
+    examples, bins = (study["evaluate"][key] for key in ("curve_examples", "curve_bins"))
+    assert examples != bins
+    change(checkout, {"evaluate.curve_examples": bins, "evaluate.curve_bins": examples})
+    assert checkout.planned() == SCORING | AFTER_SCORES
+
+
+@pytest.mark.parametrize("module", CODE)
+def test_changed_line_of_code(checkout: Checkout, module: str) -> None:
+    append(checkout, module, "ADDED = 1")
+    assert checkout.planned() == CODE[module]
+
+
+def test_changed_comments_and_docstrings_rerun_nothing(checkout: Checkout) -> None:
+    for module in EVERY_PACKAGE:
+        append(checkout, module, "# a remark")
+    for script in (checkout.root / "workflow" / "scripts").glob("*.py"):
+        text = script.read_text(encoding="utf-8")
+        script.write_text(text.replace('"""', '"""Once more: ', 1), encoding="utf-8")
+    assert checkout.planned() == set()
+
+
+def test_changed_layout_of_parameters_reruns_nothing(checkout: Checkout) -> None:
+    for name in ("params.yaml", f"studies/{STUDY}.yaml"):
+        file = checkout.root / name
+        content = yaml.safe_load(file.read_text(encoding="utf-8"))
+        text = yaml.safe_dump(dict(reversed(content.items())), default_flow_style=True)
+        file.write_text(f"# another order and style\n{text}", encoding="utf-8")
+    assert checkout.planned() == set()
+
+
+def test_new_files_of_the_package_rerun_nothing(checkout: Checkout) -> None:
+    new = checkout.root / "src" / "mechdistill" / "distil" / "methods" / "newcomer.py"
+    old = (new.parent / "vanilla.py").read_text(encoding="utf-8")
+    new.write_text(old.replace('"vanilla"', '"newcomer"'), encoding="utf-8")
+    try:
+        assert checkout.planned() == set()
+    finally:
+        new.unlink()
