@@ -29,7 +29,9 @@ def repository(tmp_path: Path) -> Path:
     files = {
         "workflow/scripts/run.py": "import package.part\n",
         "src/package/__init__.py": "",
-        "src/package/part.py": "",
+        "src/package/part.py": "from package.heads import coarse\n",
+        "src/package/heads/__init__.py": "",
+        "src/package/heads/coarse.py": "",
         "src/package/other.py": "",
         "params.yaml": "study: embedded\nseed: 7\na: {b: 1, c: 2}\n",
         "studies/tiny.yaml": "study: tiny\na: {b: 3}\n",
@@ -46,6 +48,7 @@ SAID = (
     + block("train", "data.parquet", "m1/a.json m1/b.json", '{"a.b":1}', "src/package/other.py")
     + block("train", "data.parquet", "m2/a.json m2/b.json", '{"a.b":1,"a.c":2}')
     + block("make_data", "", "data.parquet", '{"seed":7}')
+    + "rule all:\n    input: m1/a.json\nShell command: None\n"
     + "Reasons:\n    forced:\n        train, make_data\n"
 )
 
@@ -61,7 +64,8 @@ def test_the_jobs_of_a_rule_become_one_stage(repository: Path) -> None:
 
 def test_a_stage_depends_on_the_code_that_its_scripts_import(repository: Path) -> None:
     stages = stages_of(jobs_of_dry_run(SAID), SourceTree(repository), repository)
-    shared = {"workflow/scripts/run.py", "src/package/__init__.py", "src/package/part.py"}
+    top = {"src/package/__init__.py", "src/package/part.py"}
+    shared = {"workflow/scripts/run.py", "src/package/heads", *top}
     assert stages["make_data"].code == shared
     assert stages["train"].code == shared | {"src/package/other.py"}
 

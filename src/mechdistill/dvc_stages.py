@@ -28,6 +28,8 @@ from mechdistill.study import BASE_FILE, OVERLAY_FOLDER
 from mechdistill.yaml_mapping import read_yaml_mapping
 
 STAGES_FILE = "dvc.yaml"
+NO_COMMAND = "Shell command: None"
+"""Said of a rule that only gathers files."""
 HEADER = """\
 # Written by `make stages` from the rules of the workflow: do not edit.
 # One stage a rule; Snakemake decides what runs. `dvc repro` is a second way to `snakemake`.
@@ -119,7 +121,7 @@ def jobs_of_dry_run(said: str) -> list[tuple[str, Job]]:
     for line in said.splitlines():
         if match := re.fullmatch(r"(?:local)?rule (\w+):", line):
             rule = match[1]
-        elif line.startswith("Shell command: "):
+        elif line.startswith("Shell command: ") and line != NO_COMMAND:
             words = shlex.split(line.removeprefix("Shell command: "))
             if words[:3] != ["python", "-m", "mechdistill.provenance.run"]:
                 raise InputError(
@@ -139,8 +141,18 @@ def stages_of(jobs: Iterable[tuple[str, Job]], sources: SourceTree, root: Path) 
         stage.outputs.update(job.outputs)
         stage.parameters.update(json.loads(job.params))
         files = sources.closure(job.script, *job.also)
-        stage.code.update(str(path.relative_to(root.resolve())) for path in files)
+        stage.code.update(_package_or_file(path.relative_to(root.resolve())) for path in files)
     return stages
+
+
+def _package_or_file(path: Path) -> str:
+    """The package (`src/mechdistill/heads`) that a module is in, else the file itself.
+
+    By package, so that the file stays short and a new import seldom changes it; what it then marks
+    too much, Snakemake finds up to date.
+    """
+    inside_a_package = path.parts[0] == "src" and len(path.parts) > 3
+    return "/".join(path.parts[:3]) if inside_a_package else str(path)
 
 
 def in_order(stages: Mapping[str, Stage]) -> list[str]:
