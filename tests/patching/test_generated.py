@@ -108,7 +108,7 @@ def test_table_scores_each_distinct_text_once_and_keeps_every_condition(model, s
         seen.extend((t.tokens, d.tokens) for t, d in zip(traces, donors, strict=True))
         return np.array([float(sum(t.tokens[8:])) for t in traces])
 
-    table = generated_table(runs, sides, planned, SETS, 2, "K2", "confusion", parse, score)
+    table = generated_table(runs, sides, planned, SETS, 2, "K2", {"confusion": score}, parse)
     assert len(table) == 2 * 2 * 3  # sites, directions, conditions
     clean, corrupted = sides["a"]
     assert (table["clean"] == sum(clean.run.tokens)).all()

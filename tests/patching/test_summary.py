@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import pandas as pd
 import pytest
 
-from mechdistill.data.examples import Example
-from mechdistill.patching.manipulation import margin_gaps, near_miss_rate, written_gaps
+from mechdistill.patching.manipulation import margin_gaps, written_gaps
 from mechdistill.patching.margin_sweep import EventEffects
 from mechdistill.patching.summary import summarise
 
@@ -140,9 +137,3 @@ def test_margin_gaps_are_means_over_events():
 def test_written_gaps_cover_the_corrupted_traces():
     gaps = written_gaps({"a": 0.5, "b": 0.6}, {"b": 0.1}, 2, "K2", "confusion")
     assert gaps.values.tolist() == [[2, "K2", "b", "confusion", 0.6, 0.1]]
-
-
-def test_near_miss_rate_is_the_share_of_near_misses_answered(pairs):
-    trace = dataclasses.replace(pairs[0].trace, answer=("y", "q"))
-    example = Example("a", "patching", "", ("x", "w"), ("y", "z"), (), (), (), (), "")
-    assert near_miss_rate(trace, example) == 0.5

@@ -24,11 +24,14 @@ from mechdistill.models.loading import load_model
 from mechdistill.models.text_encoder import TextEncoder
 from mechdistill.parameters import Parameters
 from mechdistill.patching.conditions import head_masks
-from mechdistill.patching.manipulation import margin_gaps, near_miss_rate, written_gaps
+from mechdistill.patching.decisions import near_miss_rate, region_recall
+from mechdistill.patching.manipulation import margin_gaps, written_gaps
 from mechdistill.patching.margin_sweep import sweep_margins
 from mechdistill.patching.pairs import DESIGN, eligible_traces, make_pairs
 from mechdistill.traces.parse import parse_trace
 from mechdistill.traces.store import read_traces
+
+WRITTEN = {1: ("focus", "region_recall"), 2: ("confusion", "near_miss_rate")}
 
 
 def main() -> None:
@@ -58,11 +61,11 @@ def main() -> None:
         # where a corrupted trace has no refinement position, the clean one's are read
         donors = [clean_traces[name] for name in names]
         confusions = confusion(written, anchors, tokenizer, encoder, donors)
-        rates = [near_miss_rate(trace, by_name[trace.example]) for trace in written]
         return {
             "focus": dict(zip(names, focus(written, anchors, tokenizer, encoder))),
             "confusion": dict(zip(names, confusions)),
-            "near_miss_rate": dict(zip(names, rates)),
+            "region_recall": dict(zip(names, region_recall(written, by_name))),
+            "near_miss_rate": dict(zip(names, near_miss_rate(written, by_name))),
         }
 
     clean = metrics(traces)
@@ -94,7 +97,7 @@ def main() -> None:
                 branches_per_pass=p["patching.branches_per_pass"],
             )
             tables.append(margin_gaps(effects, phase, twin))
-            for metric in ("focus",) if phase == 1 else ("confusion", "near_miss_rate"):
+            for metric in WRITTEN[phase]:
                 tables.append(written_gaps(clean[metric], corrupted[metric], phase, twin, metric))
     write_table(args.manipulation, pd.concat(tables, ignore_index=True))
 

@@ -1,8 +1,9 @@
-"""Patch ranked heads while the teacher writes; read Focus (phase 1) and Confusion (phase 2).
+"""Patch ranked heads while the teacher writes; read Focus and Confusion.
 
 Inputs: teacher weights and configuration, traces, examples, twins, label space, tokenizer,
 rankings.
-Outputs: generated.parquet (one row a condition, site, direction and example).
+Outputs: generated.parquet (one row a condition, site, direction, example and metric: in phase 1
+focus and region_recall, in phase 2 confusion and near_miss_rate).
 Parameters: patching.generated_examples, patching.generated_bins, patching.random_draws,
 patching.seed, patching.batch_size, traces.early_tokens, traces.max_new_tokens, text_encoder.
 """
@@ -33,6 +34,7 @@ from mechdistill.patching.conditions import (
     read_rankings,
     without_controls,
 )
+from mechdistill.patching.decisions import near_miss_rate, region_recall
 from mechdistill.patching.generated_scores import generated_table
 from mechdistill.patching.generated_sweep import record_sides, sweep_generated
 from mechdistill.patching.pairs import DESIGN, SHAM, eligible_traces, make_pairs
@@ -61,7 +63,8 @@ def main() -> None:
     traces = eligible_traces(traces, examples)
     twins, rankings = read_twins(args.twins), read_table(args.rankings)
     encoder = TextEncoder.packaged(**p["text_encoder"])
-    scored = {"anchors": text_anchors(examples, space, encoder), "tokenizer": tokenizer}
+    text = {"anchors": text_anchors(examples, space, encoder), "tokenizer": tokenizer}
+    text["encoder"] = encoder
     size = model.config.num_hidden_layers, model.config.num_attention_heads
     end, answer, review = tokenizer.convert_tokens_to_ids([tokenizer.eos_token, ANSWER, REVIEW])
 
@@ -70,16 +73,22 @@ def main() -> None:
 
     # the early window ends before the review, the late one before the answer list
     designs = {
-        1: ("focus", p["traces.early_tokens"], frozenset([end, answer, review])),
-        2: ("confusion", p["traces.max_new_tokens"], frozenset([end, answer])),
+        1: (p["traces.early_tokens"], frozenset([end, answer, review])),
+        2: (p["traces.max_new_tokens"], frozenset([end, answer])),
     }
     scores = {
-        "focus": lambda t, donors: focus(t, encoder=encoder, **scored),
-        "confusion": lambda t, donors: confusion(t, encoder=encoder, donors=donors, **scored),
+        1: {
+            "focus": lambda traces, donors: focus(traces, **text),
+            "region_recall": lambda traces, donors: region_recall(traces, by_name),
+        },
+        2: {
+            "confusion": lambda traces, donors: confusion(traces, donors=donors, **text),
+            "near_miss_rate": lambda traces, donors: near_miss_rate(traces, by_name),
+        },
     }
     tables = []
     for twin, phase in DESIGN:
-        metric, most, stops = designs[phase]
+        most, stops = designs[phase]
         planned = conditions(
             read_rankings(rankings, "teacher", phase),
             heads_of(*size),
@@ -109,7 +118,7 @@ def main() -> None:
         )
         runs = {name: list(sweep(*sides[name])) for name in track(sides, f"patched note, {twin}")}
         tables.append(
-            generated_table(runs, sides, planned, sets, phase, twin, metric, parse, scores[metric])
+            generated_table(runs, sides, planned, sets, phase, twin, scores[phase], parse)
         )
     write_table(args.generated, pd.concat(tables, ignore_index=True))
 

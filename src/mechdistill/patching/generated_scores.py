@@ -24,17 +24,17 @@ def generated_table(
     sets: Sequence[frozenset[tuple[int, int]]],
     phase: int,
     twin: str,
-    metric: str,
+    scores: Mapping[str, Score],
     parse: Parse,
-    score: Score,
 ) -> pd.DataFrame:
-    """One row a condition, site, direction and example.
+    """One row a condition, site, direction, example and metric.
 
     Args:
         runs: by example id.
         sides: clean and corrupted side by example id.
         conditions: what is reported; several may have the same heads.
         sets: the sets of heads in the order of the sweep.
+        scores: by name of the metric.
 
     Returns:
         phase, twin, site, direction, ranking, bin, draw, example, metric, clean, corrupted, patched
@@ -42,22 +42,25 @@ def generated_table(
         donor's. Values are null where neither has one.
     """
     traces, donors = _distinct(runs, sides, parse)
-    values = dict(zip(traces, score(list(traces.values()), list(donors.values())).tolist()))
+    values = {
+        metric: dict(zip(traces, score(list(traces.values()), list(donors.values())).tolist()))
+        for metric, score in scores.items()
+    }
     reported: dict[frozenset[tuple[int, int]], list[Condition]] = {}
     for condition in conditions:
         reported.setdefault(condition.heads, []).append(condition)
 
     records = []
     for example, own in runs.items():
-        clean = values[example, "", tuple(sides[example][0].run.tokens)]
-        corrupted = values[example, "", tuple(sides[example][1].run.tokens)]
+        unpatched: list[Key] = [(example, "", side.run.tokens) for side in sides[example]]
         for run in own:
             key = (example, run.direction, run.tokens)
             window = "own" if phase == 1 or traces[key].refine else "donor"
             for c in reported[sets[run.condition]]:
                 cell = (phase, twin, run.site, run.direction, c.ranking, c.bin, c.draw)
-                row = (example, metric, clean, corrupted, values[key], window)
-                records.append((*cell, *row))
+                for metric, of in values.items():
+                    row = (*(of[k] for k in unpatched), of[key], window)
+                    records.append((*cell, example, metric, *row))
     return pd.DataFrame(records, columns=[*CELL, "draw", *OBSERVED, "window"])
 
 
@@ -74,7 +77,7 @@ def _distinct(
     for example, own in runs.items():
         clean, corrupted = sides[example]
         for side in (clean, corrupted):
-            key: Key = (example, "", tuple(side.run.tokens))
+            key: Key = (example, "", side.run.tokens)
             traces[key], donors[key] = side.trace, clean.trace
         for run in own:
             key = (example, run.direction, run.tokens)

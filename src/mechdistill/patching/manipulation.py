@@ -6,9 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from mechdistill.data.examples import Example
 from mechdistill.patching.margin_sweep import EventEffects
-from mechdistill.traces.parse import Trace
 
 COLUMNS = ["phase", "twin", "example", "metric", "clean", "corrupted"]
 
@@ -28,8 +26,3 @@ def written_gaps(
     """A metric of the written traces, by example id; columns as COLUMNS."""
     rows = [(phase, twin, name, metric, clean[name], corrupted[name]) for name in corrupted]
     return pd.DataFrame(rows, columns=COLUMNS)
-
-
-def near_miss_rate(trace: Trace, example: Example) -> float:
-    """Share of the example's near-miss codes that stand in the answer."""
-    return sum(code in trace.answer for code in example.near) / len(example.near)

@@ -31,7 +31,7 @@ from mechdistill.patching.effects import CELL
 
 VALUES = ["clean", "corrupted", "patched"]
 
-BETTER = {"confusion": -1.0}
+BETTER = {"confusion": -1.0, "near_miss_rate": -1.0}
 """Sign of the metrics that fall when things go well; all others rise."""
 
 PaperFormula = Callable[[float, float, float], float]
