@@ -124,3 +124,15 @@ class TestManipulation:
         outcome = causal.corruption_steers(build.evidence(manipulation=frame))
         assert outcome.decided is Verdict.HOLDS
         assert "near_miss_rate" in outcome.note
+
+
+def test_first_head_that_does_it_all_leaves_no_growth_to_ask(build):
+    margin = build.patched({"top": 1.0}, metric="margin", phase=2, site="output", gap=10.0)
+    bins = margin["bin"].rank(method="dense")
+    start = margin["corrupted"].where(margin["direction"] == "denoise", margin["clean"])
+    end = margin["clean"].where(margin["direction"] == "denoise", margin["corrupted"])
+    falling = margin.assign(patched=start + (end - start) * (1.02 - 0.01 * bins))
+    outcome = causal.denoising_restores_within_margin(build.evidence(margin=falling))
+    assert outcome.decided is Verdict.HOLDS
+    assert len(outcome.parts) == 1
+    assert "no growth is left to ask" in outcome.note

@@ -13,7 +13,7 @@ from mechdistill.report.evidence import Evidence
 from mechdistill.report.findings import Story, causal_ranking, findings
 from mechdistill.report.metrics import TABLE1
 from mechdistill.report.page import Page, render
-from mechdistill.report.page_rows import budget_rows, claim_rows, patching_rows, status_rows
+from mechdistill.report.page.rows import budget_rows, claim_rows, patching_rows, status_rows
 from mechdistill.report.tables import build as build_table
 from mechdistill.report.tables import from_csv, tidy, to_html
 from mechdistill.report.tables import to_csv as table_csv
@@ -209,3 +209,11 @@ def test_measures_survive_the_csv(page):
 
 def test_parameters_are_listed_in_full(page):
     assert json.dumps(page.parameters, indent=2).replace('"', "&#34;") in render(page)
+
+
+def test_phase_that_mech_went_without_is_told(full):
+    budgets = {key: dict(budget) for key, budget in full.budgets.items()}
+    budgets["mech", 1]["left_out"] = ["phase 1: the pool is empty"]
+    lines = findings(Story(replace(full, budgets=budgets), judge_all(full)))
+    assert "without: phase 1: the pool is empty in 1 of 3 seeds" in lines[7]
+    assert "without" not in findings(Story(full, judge_all(full)))[7]

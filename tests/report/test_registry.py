@@ -51,6 +51,12 @@ def test_no_difference_states_what_could_have_been_detected(build):
     assert table.loc["C19", "verdict"] == "no difference (detectable difference 0.071)"
 
 
+def test_equal_scores_on_all_notes_are_said_to_be_equal(build):
+    rows = [("focus", "mech", b, 0.0, 0.0, 0.0, "") for b in ("vanilla", "vanilla_positions")]
+    table = judge_all(build.evidence(comparisons=build.comparisons(rows))).set_index("id")
+    assert table.loc["C19", "verdict"] == "no difference (every difference is 0)"
+
+
 def test_all_verdicts_are_of_the_five_kinds(build):
     means = {(m, "focus"): v for m, v in {"vanilla": 0.5, "mech": 0.6, "teacher": 0.7}.items()}
     table = judge_all(build.evidence(scores=build.scores(means)))

@@ -128,7 +128,9 @@ def _patterns(story: Story) -> str:
             parts.append((phase, site, metric, float(whole["pct_gap"].iloc[0])))
     texts = [
         f"{metric.capitalize()} {percent(a)} by patterns, {percent(b)} by outputs"
-        for (_, _, metric, a), (*_, b) in zip(parts[::2], parts[1::2], strict=True)
+        if a == a
+        else f"{metric.capitalize()} undefined (corruption {TWIN[phase]} did not move it)"
+        for (phase, _, metric, a), (*_, b) in zip(parts[::2], parts[1::2], strict=True)
     ]
     return f"Denoising all heads restores on the generated reasoning: {'; '.join(texts)}."
 
@@ -216,7 +218,19 @@ def _students(story: Story) -> str:
         for key in ("focus", "confusion", "macro_f1_gold_present", "micro_f1")
     }
     parts = [f"{BY_KEY[key].short} {_with_interval(gain)}" for key, gain in gains.items()]
-    return f"Mech minus {reference} (best baseline on validation): {'; '.join(parts)}."
+    line = f"Mech minus {reference} (best baseline on validation): {'; '.join(parts)}."
+    return f"{line}{_left_out(story)}"
+
+
+def _left_out(story: Story) -> str:
+    """In how many seeds mech had to go without a phase, since no head qualified for its pool."""
+    own = [budget for (method, _), budget in story.evidence.budgets.items() if method == PROPOSED]
+    reasons = [str(reason) for budget in own for reason in budget.get("left_out", [])]
+    listed = ", ".join(
+        f"{reason} in {reasons.count(reason)} of {len(own)} seeds"
+        for reason in dict.fromkeys(reasons)
+    )
+    return f" Mech trained without: {listed}." if listed else ""
 
 
 def _phases(story: Story) -> str:
@@ -270,4 +284,6 @@ def _records(rows: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def _with_interval(found: Estimate) -> str:
+    if not found.known():
+        return "undefined"
     return f"{signed(found.effect)} [{signed(found.low)}, {signed(found.high)}]"

@@ -5,19 +5,23 @@ from __future__ import annotations
 import math
 
 MISSING = "–"
+NOISE = 1e-6
+"""Smaller numbers are rounding noise of sums of floats, and print as 0."""
 
 
 def plain(value: float | None, digits: int = 3) -> str:
     """`0.734`; small numbers keep `digits` figures, missing ones show a dash."""
     if value is None or not math.isfinite(value):
         return MISSING
-    if value != 0 and abs(value) < 10 ** (1 - digits):
+    if abs(value) < NOISE:
+        return "0"
+    if abs(value) < 10 ** (1 - digits):
         text = f"{value:.2g}"
     elif abs(value) >= 1000:
         text = f"{value:.0f}"
     else:
         text = f"{value:.{digits}f}" if abs(value) < 10 else f"{value:.1f}"
-    return "0" if float(text) == 0 else text
+    return text
 
 
 def signed(value: float | None, digits: int = 3, sign: bool = True) -> str:

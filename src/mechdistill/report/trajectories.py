@@ -66,6 +66,11 @@ def rank_correlations(frame: pd.DataFrame) -> pd.Series:
     return ranks.corrwith(t.where(frame.notna()).rank(axis=1), axis=1)
 
 
+def stage_start(stage: str) -> int:
+    """First token of a stage of the reasoning named `11-20` or `51+`."""
+    return int(stage.rstrip("+").split("-")[0])
+
+
 def as_grid(values: pd.Series, examples: list[str]) -> np.ndarray:
     """A series over (seed, example) as an array [seeds, examples]; gaps are NaN."""
     table = values.unstack("example").reindex(columns=examples)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
 from mechdistill.report.claims.registry import Outcome, claim
@@ -30,6 +31,8 @@ from mechdistill.report.verdicts import Part, Verdict
 
 NEGLIGIBLE = 0.1
 """Share of the top heads' effect below which a control's counts as negligible (C06)."""
+SATURATED = 0.9
+"""Share of the gap beyond which a set of heads leaves no growth to be seen with more heads."""
 NOTHING_MOVED = "no corruption moved its measure"
 UNITS = {"focus": "cosine", "confusion": "cosine", "margin": "logits"}
 
@@ -80,16 +83,19 @@ def _sweep(evidence: Evidence, phase: int, direction: str, reading: Reading) -> 
     listed = ", ".join(f"{k}: {percent(100 * float(top[k].mean()) / gap.effect)}" for k in bins)
     ceiling = ""
     if "all" in effect.columns.get_level_values("ranking"):
-        whole = float(under(effect, "all").to_numpy(float).mean())
+        whole = float(np.nanmean(under(effect, "all").to_numpy(float)))
         ceiling = f"; all heads: {percent(100 * whole / gap.effect)}"
-    return Outcome(
-        (
-            Part(f"{direction}, top {bins[-1]} heads, {site} site, {metric}", largest, +1),
-            Part("growth with the number of heads", growth, +1),
-        ),
+    parts = [Part(f"{direction}, top {bins[-1]} heads, {site} site, {metric}", largest, +1)]
+    note = (
         f"Share of the clean-corrupted gap ({plain(gap.effect)} {unit}) by number of heads: "
-        f"{listed}{ceiling}.",
+        f"{listed}{ceiling}."
     )
+    first = float(top[bins[0]].mean()) / gap.effect
+    if first < SATURATED:
+        parts.append(Part("growth with the number of heads", growth, +1))
+    else:
+        note += f" The smallest set already moves {percent(100 * first)}: no growth is left to ask."
+    return Outcome(tuple(parts), note)
 
 
 def _controls(evidence: Evidence, reading: Reading) -> Outcome:

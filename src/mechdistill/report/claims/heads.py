@@ -26,6 +26,7 @@ from mechdistill.report.rankings import (
     ranked_heads,
     top_size,
 )
+from mechdistill.report.trajectories import stage_start
 from mechdistill.report.verdicts import Part, Verdict
 
 EARLY = 6 / 80
@@ -201,11 +202,6 @@ def _slope(row: pd.Series) -> float:
     if len(known) < 2:
         return float("nan")
     return float(np.polyfit(known.index.to_numpy(float), known.to_numpy(float), 1)[0])
-
-
-def stage_start(stage: str) -> int:
-    """First token of a stage named `11-20` or `51+`."""
-    return int(stage.rstrip("+").split("-")[0])
 
 
 @claim("C16", "rankings", "margin")

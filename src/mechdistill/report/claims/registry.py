@@ -13,7 +13,7 @@ from mechdistill.artifacts import read_text
 from mechdistill.errors import InputError
 from mechdistill.report.claims.statements import STATEMENTS
 from mechdistill.report.evidence import Evidence, NotTested
-from mechdistill.report.formats import signed
+from mechdistill.report.formats import plain, signed
 from mechdistill.report.verdicts import Estimate, Part, Verdict, conjunction, deciding_part
 
 COLUMNS = (
@@ -117,7 +117,7 @@ def _row(item: Claim, outcome: Outcome, files: dict[str, str]) -> dict[str, obje
     verdict = outcome.decided
     label = str(verdict)
     if verdict is Verdict.NO_DIFFERENCE:
-        label = f"{verdict} (detectable difference {signed(estimate.detectable, sign=False)})"
+        label = f"{verdict} ({detectable(estimate)})"
     tested = verdict is not Verdict.NOT_TESTED
     return {
         "id": item.id,
@@ -141,6 +141,13 @@ def detail(parts: Sequence[Part], note: str) -> str:
     return " ".join(text for text in (listed and f"{listed}.", note) if text)
 
 
+def detectable(estimate: Estimate) -> str:
+    """What a missing difference means: `detectable difference 0.071`."""
+    if estimate.low == estimate.high == 0:
+        return "every difference is 0"
+    return f"detectable difference {plain(estimate.detectable)}"
+
+
 def describe(part: Part) -> str:
     """`+0.12 [+0.08, +0.16], n 60: holds`."""
     estimate = part.estimate
@@ -149,5 +156,5 @@ def describe(part: Part) -> str:
     numbers = f"{signed(estimate.effect)} [{signed(estimate.low)}, {signed(estimate.high)}]"
     verdict = str(part.verdict)
     if part.absent and part.verdict is Verdict.HOLDS:
-        verdict = f"none shown (detectable {signed(estimate.detectable, sign=False)})"
+        verdict = f"none shown ({detectable(estimate)})"
     return f"{numbers}, n {estimate.n}: {verdict}"

@@ -274,7 +274,12 @@ def _gain(row: pd.Series, metric: Metric) -> bool:
 
 
 def _weakest(cells: pd.DataFrame) -> pd.Series:
-    """The cell whose interval reaches furthest to the wrong side, in units of its own width."""
+    """The cell whose interval reaches furthest to the wrong side, in units of its own width.
+
+    A cell without an interval (the metric is undefined on all notes) is shown only if all are so.
+    """
+    known = cells[cells["ci_low"].notna()]
+    cells = known if len(known) else cells
     better = cells["metric"].map(lambda key: BY_KEY[key].better).to_numpy(float)
     low = np.where(better > 0, cells["ci_low"], -cells["ci_high"])
     width = np.maximum((cells["ci_high"] - cells["ci_low"]).to_numpy(float), 1e-12)

@@ -9,7 +9,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from mechdistill.report.claims.heads import stage_start
 from mechdistill.report.figures.style import (
     BLACK,
     BLUE,
@@ -25,6 +24,7 @@ from mechdistill.report.figures.style import (
 )
 from mechdistill.report.rankings import NAMES, PRIMARY, name
 from mechdistill.report.resampling import Bootstrap
+from mechdistill.report.trajectories import stage_start
 
 SHOWN = 16
 """Heads in a ranking (the paper shows 17 and 18 of thousands)."""

@@ -19,13 +19,13 @@ import pandas as pd
 from jinja2 import Environment, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
-from mechdistill.report import page_rows
 from mechdistill.report.attention import KINDS
-from mechdistill.report.captions import FIGURES
 from mechdistill.report.evidence import Evidence
 from mechdistill.report.figures.attention import EDGES
 from mechdistill.report.formats import percent
 from mechdistill.report.metrics import MORE_TABLES
+from mechdistill.report.page import rows as page_rows
+from mechdistill.report.page.captions import FIGURES
 from mechdistill.report.rankings import name
 from mechdistill.report.tables import build, to_html
 from mechdistill.report.worked_example import WorkedExample
@@ -66,7 +66,7 @@ class Page:
 
 def render(page: Page) -> str:
     """The page as HTML."""
-    templates = files("mechdistill.report").joinpath("templates")
+    templates = files("mechdistill.report.page").joinpath("templates")
     environment = Environment(
         autoescape=select_autoescape(default=True), undefined=StrictUndefined, trim_blocks=True
     )
