@@ -2,33 +2,54 @@
 
 from __future__ import annotations
 
+import json
+import runpy
+import sys
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
+from mechdistill.data.examples import draw_cases, example_of, write_examples
+from mechdistill.data.labels import build_label_space, write_label_space
+from mechdistill.data.tokenizer import (
+    build_tokenizer,
+    encode_trace,
+    load_tokenizer,
+    save_tokenizer,
+)
+from mechdistill.data.world import WorldSettings
+from mechdistill.distil.methods import declared_parameters
 from mechdistill.distil.sequences import TrainingSequence
-from mechdistill.heads.pools import Pool, Pools
-from mechdistill.models.loading import build_model
-from mechdistill.traces.parse import RefinePosition
+from mechdistill.heads.pools import Pool, Pools, write_pools
+from mechdistill.models.loading import build_model, save_model
+from mechdistill.traces.parse import RefinePosition, parse_trace
+from mechdistill.traces.store import write_traces
 
 VOCABULARY = 23
 PAD, BOS, EOS = 0, 1, 2
 
 
-def tiny_model(seed: int, *, hidden: int = 24, layers: int = 2, heads: int = 4) -> Any:
-    """A Llama with grouped queries whose weights are large enough for sharp attention."""
-    architecture = {
+def architecture(hidden: int, layers: int, heads: int) -> dict[str, Any]:
+    """A parameter section as `distil.student`."""
+    return {
         "family": "llama",
         "hidden_size": hidden,
         "layers": layers,
         "heads": heads,
         "kv_heads": 2,
+        "head_dim": hidden // heads,
         "intermediate_size": 32,
         "rope_theta": 100.0,
     }
+
+
+def tiny_model(seed: int, *, hidden: int = 24, layers: int = 2, heads: int = 4) -> Any:
+    """A Llama with grouped queries whose weights are large enough for sharp attention."""
     model = build_model(
-        architecture,
+        architecture(hidden, layers, heads),
         vocab_size=VOCABULARY,
         pad_id=PAD,
         bos_id=BOS,
@@ -108,3 +129,157 @@ def teacher_pools() -> Pools:
 @pytest.fixture
 def student_pools() -> Pools:
     return pools_of({(0, 0): 0.7, (1, 3): 0.3}, {(1, 1): 0.8, (1, 3): 0.2})
+
+
+@dataclass(frozen=True)
+class Study:
+    """A folder with everything that a student is trained from; no teacher's weights among it."""
+
+    folder: Path
+
+    def data_arguments(self) -> list[str]:
+        """Arguments that name the data files."""
+        return self._arguments(
+            {
+                "--traces": "traces.parquet",
+                "--examples": "examples.parquet",
+                "--label-space": "label_space.json",
+                "--tokenizer": "tokenizer.json",
+            }
+        )
+
+    def student_arguments(self, out: Path, method: str, **training: Any) -> list[str]:
+        """Arguments of train_student, results going to `out`."""
+        values = {
+            "distil.training": TRAINING | training,
+            "distil.lambda_kl": 1.0,
+            "distil.lambda_p1": 0.3,
+            "distil.lambda_p2": 0.3,
+            "distil.position_weight": 2.0,
+        }
+        keys = ["distil.training", *declared_parameters(method)]
+        files = {
+            "--base": "base.safetensors",
+            "--config": "base.json",
+            "--pools": "student_pools.json",
+            "--targets": "targets.safetensors",
+        }
+        results = {
+            "--checkpoint": "checkpoint",
+            "--model": "model.safetensors",
+            "--model-config": "config.json",
+            "--curve": "curve.parquet",
+            "--budget": "budget.json",
+        }
+        return [
+            *("--method", method, "--seed", "0"),
+            *self._arguments(files),
+            *self.data_arguments(),
+            *(part for name, file in results.items() for part in (name, str(out / file))),
+            *("--params", json.dumps({key: values[key] for key in keys})),
+        ]
+
+    def _arguments(self, files: dict[str, str]) -> list[str]:
+        return [part for name, file in files.items() for part in (name, str(self.folder / file))]
+
+
+TRAINING = {
+    "steps": 24,
+    "batch_size": 6,
+    "learning_rate": 0.01,
+    "adamw_learning_rate": 0.003,
+    "warmup_steps": 4,
+    "clip": 1.0,
+    "checkpoint_every": 5,
+}
+ROOT = Path(__file__).parents[2]
+
+
+def run_script(name: str, arguments: list[str]) -> None:
+    """Run a workflow script in this process and leave torch's settings as they were."""
+    script = runpy.run_path(str(ROOT / "workflow" / "scripts" / f"{name}.py"))
+    threads = torch.get_num_threads()
+    before, sys.argv = sys.argv, [name, *arguments]
+    try:
+        script["main"]()
+    finally:
+        sys.argv = before
+        torch.use_deterministic_algorithms(False)
+        torch.set_num_threads(threads)
+
+
+@pytest.fixture(scope="session")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    """A world of five regions, reference traces as the teacher's, a random teacher's targets."""
+    folder = tmp_path_factory.mktemp("study")
+    study = Study(folder)
+    space = build_label_space(7, 5, 3, 4, 1)
+    write_label_space(folder / "label_space.json", space)
+    save_tokenizer(folder / "tokenizer.json", build_tokenizer(space))
+    tokenizer = load_tokenizer(folder / "tokenizer.json")
+    world = {"regions": 5, "groups_in_context": 4, "problems_min": 1, "problems_max": 2}
+    settings = WorldSettings.of(7, world)
+    cases = draw_cases(space, settings, {"training": 14, "ranking": 6}, 7)
+    examples = [example_of(case, name, split) for name, split, case in cases]
+    write_examples(folder / "examples.parquet", examples)
+    write_traces(
+        folder / "traces.parquet",
+        [
+            parse_trace(e, encode_trace(tokenizer, e.reference), tokenizer, space, 8)
+            for e in examples
+        ],
+    )
+    _write_teacher(folder / "teacher.safetensors", folder / "teacher.json", len(tokenizer))
+    pools = pools_of({(0, 1): 0.6, (1, 2): 0.4}, {(1, 0): 0.7, (1, 3): 0.3})
+    write_pools(folder / "pools.json", pools, {1: [], 2: []})
+    write_pools(folder / "student_pools.json", pools, {1: [], 2: []})
+    run_script(
+        "cache_targets",
+        [
+            *("--model", str(folder / "teacher.safetensors")),
+            *("--config", str(folder / "teacher.json")),
+            *("--pools", str(folder / "pools.json")),
+            *study.data_arguments(),
+            *("--targets", str(folder / "targets.safetensors")),
+            *("--table", str(folder / "targets.parquet")),
+            *("--params", '{"distil.teacher_top_k": 8, "heads.batch_size": 5}'),
+        ],
+    )
+    (folder / "teacher.safetensors").unlink()
+    run_script(
+        "train_base_student",
+        [
+            *("--seed", "0"),
+            *("--label-space", str(folder / "label_space.json")),
+            *("--tokenizer", str(folder / "tokenizer.json")),
+            *("--checkpoint", str(folder / "base_checkpoint")),
+            *("--model", str(folder / "base.safetensors")),
+            *("--model-config", str(folder / "base.json")),
+            *("--curve", str(folder / "base_curve.parquet")),
+            *(
+                "--params",
+                json.dumps(
+                    {
+                        "seed": 7,
+                        "data.world": world,
+                        "distil.student": architecture(16, 2, 4),
+                        "distil.base": TRAINING | {"steps": 6},
+                    }
+                ),
+            ),
+        ],
+    )
+    return study
+
+
+def _write_teacher(weights: Path, config: Path, vocabulary: int) -> None:
+    teacher = build_model(
+        architecture(32, 2, 4),
+        vocab_size=vocabulary,
+        pad_id=PAD,
+        bos_id=BOS,
+        eos_id=EOS,
+        max_positions=256,
+        seed=3,
+    )
+    save_model(teacher, weights, config)

@@ -1,10 +1,5 @@
 """The training loop on a toy objective: what a step does, and that a resumed run loses nothing."""
 
-import os
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -57,31 +52,6 @@ def test_a_resumed_run_tells_the_same_history(tmp_path: Path) -> None:
     again, spent = toy_training.run(path, SETTINGS)
     assert again.content() == whole.content()
     assert spent.steps == SETTINGS.steps
-
-
-def test_a_killed_process_ends_in_the_same_bytes(tmp_path: Path) -> None:
-    def start(folder: str) -> subprocess.Popen[bytes]:
-        command = [sys.executable, toy_training.__file__, str(tmp_path / folder), "0.02"]
-        root = Path(__file__).parents[2]
-        environment = {**os.environ, "PYTHONPATH": f"{root / 'src'}:{root}", "OMP_NUM_THREADS": "1"}
-        return subprocess.Popen(command, env=environment)
-
-    toy_training.main(tmp_path / "whole", pause=0.0)
-    killed = start("killed")
-    checkpoint = tmp_path / "killed" / "checkpoint.safetensors"
-    deadline = time.monotonic() + 60
-    while not checkpoint.exists() and time.monotonic() < deadline:
-        time.sleep(0.005)
-    time.sleep(0.07)  # some steps beyond the checkpoint are lost
-    killed.send_signal(signal.SIGKILL)
-    assert killed.wait(60) == -signal.SIGKILL
-    assert not (tmp_path / "killed" / "weights.safetensors").exists()
-    assert start("killed").wait(60) == 0
-    assert _bytes(tmp_path / "killed") == _bytes(tmp_path / "whole")
-
-
-def _bytes(folder: Path) -> bytes:
-    return (folder / "weights.safetensors").read_bytes()
 
 
 def test_a_gradient_that_is_not_finite_stops_the_training(tmp_path: Path) -> None:

@@ -1,9 +1,7 @@
-"""A toy model and objective for the trainer's tests; as a script it trains in its own process."""
+"""A toy model and objective for the trainer's tests."""
 
 from __future__ import annotations
 
-import sys
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,7 +9,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from mechdistill.artifacts import write_tensors
 from mechdistill.distil.budget import Spent
 from mechdistill.distil.history import History
 from mechdistill.distil.trainer import Term, TrainingSettings, train
@@ -56,8 +53,8 @@ class ToyModel(nn.Module):
 class ToyObjective:
     """Predict the next token modulo the vocabulary, divided by the loss at step 0."""
 
-    def __init__(self, model: nn.Module, pause: float, stop: int | None, spoil: int | None) -> None:
-        self.model, self.pause, self.stop, self.spoil = model, pause, stop, spoil
+    def __init__(self, model: nn.Module, stop: int | None, spoil: int | None) -> None:
+        self.model, self.stop, self.spoil = model, stop, spoil
         self.unit = 0.0
 
     def begin(self) -> Spent:
@@ -72,7 +69,6 @@ class ToyObjective:
     def step(self, number: int) -> tuple[dict[str, Term], Spent]:
         if number == self.stop:
             raise KeyboardInterrupt
-        time.sleep(self.pause)
         value = self.loss(number)
         if number == self.spoil:
             value = value * torch.inf
@@ -109,12 +105,11 @@ def train_toy(
     settings: TrainingSettings,
     *,
     identity: str = "toy",
-    pause: float = 0.0,
     interrupt_at: int | None = None,
     spoil_at: int | None = None,
 ) -> tuple[ToyModel, History, Spent]:
     model = toy_model()
-    objective = ToyObjective(model, pause, interrupt_at, spoil_at)
+    objective = ToyObjective(model, interrupt_at, spoil_at)
     history, spent = train(model, objective, settings, Checkpoint(path, identity), "training step")
     return model, history, spent
 
@@ -127,14 +122,3 @@ def run(path: Path, settings: TrainingSettings, **options: Any) -> tuple[History
 def weights_after(path: Path, settings: TrainingSettings) -> dict[str, Tensor]:
     model, _, _ = train_toy(path, settings)
     return dict(model.state_dict())
-
-
-def main(folder: Path, pause: float) -> None:
-    path = folder / "checkpoint.safetensors"
-    trained, _, _ = train_toy(path, TrainingSettings(**SETTINGS), pause=pause)
-    write_tensors(folder / "weights.safetensors", dict(trained.state_dict()))
-
-
-if __name__ == "__main__":
-    torch.set_num_threads(1)
-    main(Path(sys.argv[1]), pause=float(sys.argv[2]))

@@ -38,10 +38,6 @@ def main() -> None:
     torch.set_num_threads(1)
     torch.use_deterministic_algorithms(True)
 
-    world = p["data.world"]
-    world_settings = WorldSettings(
-        p["seed"], world["groups_in_context"], world["problems_min"], world["problems_max"]
-    )
     settings = TrainingSettings.of(p["distil.base"])
     tokenizer = load_tokenizer(args.tokenizer)
     model = build_model(
@@ -55,7 +51,7 @@ def main() -> None:
     )
     texts = stream(
         read_label_space(args.label_space),
-        world_settings,
+        WorldSettings.of(p["seed"], p["data.world"]),
         tokenizer,
         batch_size=settings.batch_size,
         seed=args.seed,

@@ -76,7 +76,10 @@ def main() -> None:
     history, spent = train(model, objective, settings, checkpoint, f"{args.method} step")
 
     save_model(model, args.model, args.model_config)
-    write_table(args.curve, history.frame().assign(method=args.method, seed=args.seed))
+    curve = history.frame()
+    curve.insert(0, "method", args.method)
+    curve.insert(1, "seed", args.seed)
+    write_table(args.curve, curve)
     write_json(
         args.budget,
         {
