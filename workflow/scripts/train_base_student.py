@@ -17,9 +17,9 @@ from mechdistill.data.labels import read_label_space
 from mechdistill.data.tokenizer import load_tokenizer
 from mechdistill.data.world import WorldSettings
 from mechdistill.distil.base_student import MAX_POSITIONS, LanguageModelling, stream
-from mechdistill.distil.identity import run_identity
 from mechdistill.distil.trainer import TrainingSettings, train
 from mechdistill.models.checkpoints import Checkpoint
+from mechdistill.models.identity import run_identity
 from mechdistill.models.loading import build_model, save_model
 from mechdistill.parameters import Parameters
 

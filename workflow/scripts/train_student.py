@@ -19,7 +19,6 @@ from mechdistill.data.examples import read_examples
 from mechdistill.data.labels import read_label_space
 from mechdistill.data.tokenizer import load_tokenizer
 from mechdistill.distil.anchors import anchors_by_example
-from mechdistill.distil.identity import run_identity
 from mechdistill.distil.method import Student
 from mechdistill.distil.methods import load_method
 from mechdistill.distil.objective import Distillation
@@ -28,6 +27,7 @@ from mechdistill.distil.targets import read_targets
 from mechdistill.distil.trainer import TrainingSettings, train
 from mechdistill.heads.pools import read_pools
 from mechdistill.models.checkpoints import Checkpoint
+from mechdistill.models.identity import run_identity
 from mechdistill.models.loading import load_model, save_model
 from mechdistill.parameters import Parameters
 from mechdistill.traces.store import read_traces

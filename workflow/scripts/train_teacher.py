@@ -17,8 +17,8 @@ from mechdistill.data.examples import read_examples
 from mechdistill.data.labels import read_label_space
 from mechdistill.data.tokenizer import load_tokenizer
 from mechdistill.data.world import WorldSettings
-from mechdistill.distil.identity import run_identity
 from mechdistill.models.checkpoints import Checkpoint
+from mechdistill.models.identity import run_identity
 from mechdistill.models.loading import build_model, save_model
 from mechdistill.models.pretraining import (
     MAX_POSITIONS,

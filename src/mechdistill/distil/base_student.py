@@ -10,20 +10,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from torch.nn.functional import cross_entropy
 
 from mechdistill.data.labels import LabelSpace
 from mechdistill.data.pretraining import base_texts
 from mechdistill.data.world import WorldSettings
-from mechdistill.distil.batch import collate
 from mechdistill.distil.budget import Spent
-from mechdistill.distil.cot_loss import (
-    negative_log_likelihood,
-    token_log_probabilities,
-    weighted_mean,
-)
-from mechdistill.distil.forward import run
-from mechdistill.distil.sequences import TrainingSequence
 from mechdistill.distil.trainer import Term
+from mechdistill.models.batching import left_pad
 
 MAX_POSITIONS = 512
 """Only recorded: rotary positions need no table, so any bound above prompt and trace does."""
@@ -63,12 +57,14 @@ class LanguageModelling:
 
     def step(self, number: int) -> tuple[dict[str, Term], Spent]:
         """Mean over all tokens of the step's texts but the first of each."""
-        texts = [_whole(tokens) for tokens in self._texts(number)]
-        batch = collate(texts, self._pad_id)
-        passed = run(self._model, batch)
-        nll = negative_log_likelihood(token_log_probabilities(passed.logits), batch.labels)
-        cost = Spent(1, len(texts), len(batch.labels), batch.tokens)
-        return {"nll": Term(weighted_mean(nll, batch.weights), 1.0)}, cost
+        texts = self._texts(number)
+        batch = left_pad(texts, self._pad_id)
+        logits = self._model(batch.ids, attention_mask=batch.mask, use_cache=False).logits
+        # a token has a loss where the one before it is a token too, not padding
+        has_loss = batch.mask[:, :-1].bool()
+        nll = cross_entropy(logits[:, :-1][has_loss].float(), batch.ids[:, 1:][has_loss])
+        tokens = int(batch.mask.sum())
+        return {"nll": Term(nll, 1.0)}, Spent(1, len(texts), tokens - len(texts), tokens)
 
     def state(self) -> dict[str, Any]:
         """Nothing to keep."""
@@ -76,14 +72,3 @@ class LanguageModelling:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Nothing to take up."""
-
-
-def _whole(tokens: Sequence[int]) -> TrainingSequence:
-    predicting = tuple(range(len(tokens) - 1))
-    return TrainingSequence(
-        example="",
-        tokens=tuple(tokens),
-        predicting=predicting,
-        weights=(1.0,) * len(predicting),
-        teacher_rows=(-1,) * len(predicting),
-    )
