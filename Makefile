@@ -19,7 +19,7 @@ export OMP_WAIT_POLICY := PASSIVE
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: reproduce test environment lint unit schema stages lock clean
+.PHONY: reproduce test environment lint unit schema stages picture store lock clean
 .DELETE_ON_ERROR:
 
 reproduce: $(READY)
@@ -57,17 +57,26 @@ lint: $(READY)
 	$(BIN)/mypy
 	$(BIN)/snakefmt --check Snakefile workflow/rules
 	$(BIN)/snakemake --lint
-	$(BIN)/python workflow/tools/write_dvc_stages.py --check
 
 # Without the tests that run the whole workflow.
 unit: $(READY)
 	$(BIN)/python -m pytest -m "not workflow"
 
+# A picture of the rules; needs Graphviz.
+picture: $(READY)
+	$(BIN)/python workflow/tools/draw_rules.py
+
+# Keep results by content (DVC) and their records in git, so that another clone can fetch them.
+store: $(READY)
+	$(BIN)/dvc commit --force --quiet
+	$(BIN)/dvc push
+	@echo "now: git add dvc.lock provenance && git commit"
+
 schema: $(READY)
 	$(BIN)/python workflow/tools/write_schema.py
 
 stages: $(READY)
-	$(BIN)/python workflow/tools/write_dvc_stages.py
+	$(BIN)/python -m mechdistill.dvc_stages
 
 # Resolve envs/*.in anew (pip-tools in an environment of its own).
 lock:

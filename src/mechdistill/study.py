@@ -20,7 +20,9 @@ from mechdistill.yaml_mapping import read_yaml_mapping
 
 BASE_FILE = "params.yaml"
 OVERLAY_FOLDER = "studies"
+# A new method or model family is one new file: names are checked against the files there.
 METHODS_FOLDER = Path(__file__).parent / "distil" / "methods"
+FAMILIES_FOLDER = Path(__file__).parent / "models" / "families"
 
 Count = Annotated[int, Field(ge=1)]
 CountOrZero = Annotated[int, Field(ge=0)]
@@ -113,7 +115,8 @@ class TextEncoder(Section):
 class Architecture(Section):
     """Shape of a decoder."""
 
-    family: Literal["llama"]
+    family: Name
+    """A file of mechdistill/models/families."""
     hidden_size: Count
     layers: Count
     heads: Count
@@ -125,7 +128,8 @@ class Architecture(Section):
     rope_theta: Positive
 
     @model_validator(mode="after")
-    def _divides(self) -> Self:
+    def _fits(self) -> Self:
+        _require_file("family", self.family, FAMILIES_FOLDER)
         if self.heads % self.kv_heads:
             raise ValueError(
                 f"kv_heads is {self.kv_heads}: it must divide heads, which is {self.heads}"
@@ -258,11 +262,8 @@ class Distil(Section):
 
     @model_validator(mode="after")
     def _methods_exist(self) -> Self:
-        # By file name, so that a new method is one new file and nothing here changes.
-        there = sorted(path.stem for path in METHODS_FOLDER.glob("[a-z]*.py"))
         for method in self.methods:
-            if method not in there:
-                raise ValueError(f"methods names {method!r} (allowed: {', '.join(there)})")
+            _require_file("methods", method, METHODS_FOLDER)
         return self
 
 
@@ -392,6 +393,12 @@ def load_study(overrides: Mapping[str, Any], root: Path) -> Study:
     for layer in layers:
         merged = _merge(merged, layer.values)
     return _validate(merged, layers)
+
+
+def _require_file(key: str, name: str, folder: Path) -> None:
+    there = sorted(path.stem for path in folder.glob("[a-z]*.py"))
+    if name not in there:
+        raise ValueError(f"{key} names {name!r} (allowed: {', '.join(there)})")
 
 
 def _validate(values: Mapping[str, Any], layers: list[Layer]) -> Study:
