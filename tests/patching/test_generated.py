@@ -9,6 +9,7 @@ import pytest
 
 from mechdistill.models.recorded import patched_greedy
 from mechdistill.patching.conditions import Condition, head_masks, heads_of
+from mechdistill.patching.generated import Reading, patch_generated
 from mechdistill.patching.generated_scores import generated_table
 from mechdistill.patching.generated_sweep import patched_steps, record_sides, sweep_generated
 from mechdistill.patching.pairs import Pair
@@ -122,3 +123,33 @@ def test_table_scores_each_distinct_text_once_and_keeps_every_condition(model, s
     assert len({(r.direction, r.tokens) for r in runs["a"]}) == len(seen) - 2
     assert (clean.trace.tokens, clean.trace.tokens) in seen
     assert (corrupted.trace.tokens, clean.trace.tokens) in seen
+
+
+def test_pairs_become_a_table_of_every_metric(model, pair):
+    planned = [Condition("all", 12, 0, SETS[0]), Condition("top", 2, 0, SETS[1])]
+    reading = Reading(
+        6,
+        STOPS,
+        {
+            "length": lambda traces, donors: np.array([len(t.tokens) - 8.0 for t in traces]),
+            "nothing": lambda traces, donors: np.zeros(len(traces)),
+        },
+    )
+    table = patch_generated(
+        model,
+        [pair],
+        1,
+        planned,
+        reading,
+        parse,
+        max_new_tokens=10,
+        eos_id=2,
+        pad_id=0,
+        batch_size=3,
+    )
+    assert len(table) == 2 * 2 * 2 * 2
+    assert set(table["twin"]) == {"K1"}
+    lengths = table[table["metric"] == "length"]
+    assert (lengths["patched"] <= 6).all()
+    assert (lengths["clean"] <= 10).all()
+    assert (table[table["metric"] == "nothing"]["patched"] == 0).all()

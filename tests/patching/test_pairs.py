@@ -35,7 +35,8 @@ def test_corrupted_sequence_is_the_twin_under_the_clean_trace(pairs):
     assert pair.corrupted[:4] == pair.corrupted_prompt
     assert pair.corrupted[4:] == trace.tokens[4:]
     assert pair.clean_prompt == trace.tokens[:4]
-    assert make_pairs([trace], twins, "K2", Letters()) == []
+    with pytest.raises(InputError, match="none of 1 notes for patching has a twin K2"):
+        make_pairs([trace], twins, "K2", Letters())
 
 
 def test_twin_of_another_length_is_refused(pairs):
@@ -67,4 +68,8 @@ def test_trace_must_show_both_phases(pairs, named, segment, shortlist, near, exp
         refine=(RefinePosition(6, 1, 2, 0, shortlist, near),),
     )
     assert is_eligible(trace, example()) is expected
-    assert eligible_traces([trace], [example()]) == ([trace] if expected else [])
+    if expected:
+        assert eligible_traces([trace, pairs[1].trace], [example()]) == [trace]
+    else:
+        with pytest.raises(InputError, match="none of 1 teacher traces"):
+            eligible_traces([trace, pairs[1].trace], [example()])

@@ -1,4 +1,4 @@
-"""Patch ranked heads while the teacher writes; read Focus and Confusion.
+"""Patch ranked heads while the teacher writes; read Focus and Confusion, and what was decided.
 
 Inputs: teacher weights and configuration, traces, examples, twins, label space, tokenizer,
 rankings.
@@ -9,7 +9,6 @@ patching.seed, patching.batch_size, traces.early_tokens, traces.max_new_tokens, 
 """
 
 import argparse
-from functools import partial
 
 import pandas as pd
 import torch
@@ -28,17 +27,13 @@ from mechdistill.models.text_encoder import TextEncoder
 from mechdistill.parameters import Parameters
 from mechdistill.patching.conditions import (
     conditions,
-    distinct_sets,
-    head_masks,
     heads_of,
     read_rankings,
     without_controls,
 )
 from mechdistill.patching.decisions import near_miss_rate, region_recall
-from mechdistill.patching.generated_scores import generated_table
-from mechdistill.patching.generated_sweep import record_sides, sweep_generated
+from mechdistill.patching.generated import Reading, patch_generated
 from mechdistill.patching.pairs import DESIGN, SHAM, eligible_traces, make_pairs
-from mechdistill.progress import track
 from mechdistill.traces.parse import parse_trace
 from mechdistill.traces.store import read_traces
 
@@ -59,12 +54,10 @@ def main() -> None:
     space = read_label_space(args.label_space)
     examples = read_examples(args.examples, "patching")[: p["patching.generated_examples"]]
     by_name = {example.example: example for example in examples}
-    traces = [t for t in read_traces(args.traces, "patching") if t.example in by_name]
-    traces = eligible_traces(traces, examples)
+    traces = eligible_traces(read_traces(args.traces, "patching"), examples)
     twins, rankings = read_twins(args.twins), read_table(args.rankings)
     encoder = TextEncoder.packaged(**p["text_encoder"])
-    text = {"anchors": text_anchors(examples, space, encoder), "tokenizer": tokenizer}
-    text["encoder"] = encoder
+    text = (text_anchors(examples, space, encoder), tokenizer, encoder)
     size = model.config.num_hidden_layers, model.config.num_attention_heads
     end, answer, review = tokenizer.convert_tokens_to_ids([tokenizer.eos_token, ANSWER, REVIEW])
 
@@ -72,23 +65,26 @@ def main() -> None:
         return parse_trace(by_name[example], tokens, tokenizer, space, p["traces.early_tokens"])
 
     # the early window ends before the review, the late one before the answer list
-    designs = {
-        1: (p["traces.early_tokens"], frozenset([end, answer, review])),
-        2: (p["traces.max_new_tokens"], frozenset([end, answer])),
-    }
-    scores = {
-        1: {
-            "focus": lambda traces, donors: focus(traces, **text),
-            "region_recall": lambda traces, donors: region_recall(traces, by_name),
-        },
-        2: {
-            "confusion": lambda traces, donors: confusion(traces, donors=donors, **text),
-            "near_miss_rate": lambda traces, donors: near_miss_rate(traces, by_name),
-        },
+    readings = {
+        1: Reading(
+            p["traces.early_tokens"],
+            frozenset([end, answer, review]),
+            {
+                "focus": lambda traces, donors: focus(traces, *text),
+                "region_recall": lambda traces, donors: region_recall(traces, by_name),
+            },
+        ),
+        2: Reading(
+            p["traces.max_new_tokens"],
+            frozenset([end, answer]),
+            {
+                "confusion": lambda traces, donors: confusion(traces, *text, donors),
+                "near_miss_rate": lambda traces, donors: near_miss_rate(traces, by_name),
+            },
+        ),
     }
     tables = []
     for twin, phase in DESIGN:
-        most, stops = designs[phase]
         planned = conditions(
             read_rankings(rankings, "teacher", phase),
             heads_of(*size),
@@ -96,30 +92,19 @@ def main() -> None:
             draws=p["patching.random_draws"],
             seed=p["patching.seed"],
         )
-        planned = without_controls(planned) if twin == SHAM else planned
-        sets = distinct_sets(planned)
-        sweep = partial(
-            sweep_generated,
+        table = patch_generated(
             model,
-            phase=phase,
-            masks=head_masks(sets, *size),
-            max_new_tokens=most,
-            stop_ids=stops,
-            batch_size=p["patching.batch_size"],
-        )
-        pairs = make_pairs(traces, twins, twin, tokenizer)
-        sides = record_sides(
-            model,
-            pairs,
+            make_pairs(traces, twins, twin, tokenizer),
+            phase,
+            without_controls(planned) if twin == SHAM else planned,
+            readings[phase],
             parse,
             max_new_tokens=p["traces.max_new_tokens"],
             eos_id=end,
             pad_id=tokenizer.pad_token_id,
+            batch_size=p["patching.batch_size"],
         )
-        runs = {name: list(sweep(*sides[name])) for name in track(sides, f"patched note, {twin}")}
-        tables.append(
-            generated_table(runs, sides, planned, sets, phase, twin, scores[phase], parse)
-        )
+        tables.append(table)
     write_table(args.generated, pd.concat(tables, ignore_index=True))
 
 

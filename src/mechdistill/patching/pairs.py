@@ -61,16 +61,16 @@ def make_pairs(
     twin: str,
     tokenizer: PreTrainedTokenizerFast,
 ) -> list[Pair]:
-    """Pairs of the traces that have a twin of this kind, in the order of the traces.
+    """Pairs of the traces that have a twin of this kind (one at least), in the traces' order.
 
     Args:
         twins: by example and kind.
         twin: the kind.
 
     Raises:
-        InputError: a twin has another length than its prompt.
+        InputError: a twin has another length than its prompt, or no trace has a twin.
     """
-    pairs = []
+    pairs: list[Pair] = []
     for trace in traces:
         if (trace.example, twin) not in twins:
             continue
@@ -82,6 +82,11 @@ def make_pairs(
                 "make data/twins.parquet and teacher/traces.parquet again",
             )
         pairs.append(Pair(trace, twin, tokens))
+    if not pairs:
+        raise InputError(
+            f"none of {len(traces)} notes for patching has a twin {twin}",
+            "make data/twins.parquet again",
+        )
     return pairs
 
 
@@ -115,6 +120,19 @@ def is_eligible(trace: Trace, example: Example) -> bool:
 
 
 def eligible_traces(traces: Sequence[Trace], examples: Sequence[Example]) -> list[Trace]:
-    """The traces that can be patched, see `is_eligible`."""
+    """The traces of these examples that can be patched, see `is_eligible`.
+
+    Raises:
+        InputError: there is none.
+    """
     by_name = {example.example: example for example in examples}
-    return [trace for trace in traces if is_eligible(trace, by_name[trace.example])]
+    own = [trace for trace in traces if trace.example in by_name]
+    found = [trace for trace in own if is_eligible(trace, by_name[trace.example])]
+    if not found:
+        raise InputError(
+            f"none of {len(own)} teacher traces for patching names a true region early and then "
+            "takes a code against its near-miss",
+            "train the teacher for longer (teacher.training.steps), or give data.splits.patching "
+            "more notes",
+        )
+    return found
