@@ -84,7 +84,7 @@ class Builder:
         `concave`: the share grows with the logarithm of the number of heads, else with the number.
         """
         rng = np.random.default_rng(5)
-        better = -1 if metric == "confusion" else 1
+        better = -1 if metric in ("confusion", "near_miss_rate") else 1
         clean, corrupted = 0.5 + better * gap / 2, 0.5 - better * gap / 2
         rows = []
         bins = self.design.bins
@@ -194,8 +194,9 @@ def summary(build) -> pd.DataFrame:
     """The patching summary of both phases, sites, directions and measures."""
     shares = {"top": 0.8, "random": 0.1, "depth_matched": 0.2, "lowest": -0.02, "all": 0.97}
     rows = []
-    for phase, metric in ((1, "focus"), (2, "confusion")):
-        for measure, site in itertools.product((metric, "margin"), ("pattern", "output")):
+    written = {1: ("focus", "region_recall"), 2: ("confusion", "near_miss_rate")}
+    for phase, metrics in written.items():
+        for measure, site in itertools.product((*metrics, "margin"), ("pattern", "output")):
             frame = build.patched(
                 {k: v * (0.05 if site == "pattern" else 1) for k, v in shares.items()},
                 metric=measure,
@@ -225,7 +226,9 @@ def summary(build) -> pd.DataFrame:
                         "pct_gap": pct,
                         "pct_gap_low": pct - 5,
                         "pct_gap_high": pct + 5,
-                        "pct_paper": 0.8 * pct if measure != "margin" else float("nan"),
+                        "pct_paper": 0.8 * pct
+                        if measure in ("focus", "confusion")
+                        else float("nan"),
                     }
                 )
     return pd.DataFrame(rows)

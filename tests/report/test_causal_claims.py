@@ -136,3 +136,13 @@ def test_first_head_that_does_it_all_leaves_no_growth_to_ask(build):
     assert outcome.decided is Verdict.HOLDS
     assert len(outcome.parts) == 1
     assert "no growth is left to ask" in outcome.note
+
+
+def test_written_decisions_are_read_at_the_papers_site(build):
+    named = build.patched(ALIVE, metric="region_recall", phase=1, site="pattern")
+    kept = build.patched({"top": -0.4}, metric="near_miss_rate", phase=2, site="pattern")
+    evidence = build.evidence(generated=pd.concat([named, kept]))
+    assert causal.denoising_restores_regions(evidence).decided is Verdict.HOLDS
+    assert causal.denoising_rules_near_misses_out(evidence).decided is Verdict.DOES_NOT_HOLD
+    with pytest.raises(NotTested, match="focus"):
+        causal.denoising_restores_focus(evidence)

@@ -117,13 +117,13 @@ def test_both_percentages_stand_under_the_bins(summary):
 
 
 def test_undefined_percentage_is_a_dash(summary):
-    panel = patching_figure(summary, 1).axes[6]  # margin: the paper has no percentage for it
+    panel = patching_figure(summary, 1).axes[10]  # margin: the paper has no percentage for it
     assert panel.get_xticklabels()[1].get_text().endswith("\n–")
 
 
 def test_condition_that_was_not_run_is_said_to_be_missing(summary):
     figure = patching_figure(summary[summary["metric"] != "margin"], 1)
-    assert "not run" in [text.get_text() for text in figure.axes[4].texts]
+    assert "not run" in [text.get_text() for text in figure.axes[8].texts]
 
 
 def test_palette_is_okabe_and_itos():

@@ -174,7 +174,7 @@ def test_best_predictor_comes_first(full):
 
 def test_patching_rows_take_the_bin_of_a_pools_size(full):
     rows = patching_rows(full.tables["patching_summary"], 4)
-    assert len(rows) == 16
+    assert len(rows) == 24
     assert {row["bin"] for row in rows} == {4}
     restored = next(r for r in rows if r["site"] == "outputs" and r["direction"] == "denoise")
     assert restored["shares"][0]["text"] == "48 %"

@@ -16,7 +16,7 @@ from mechdistill.report.claims.scores import difference
 from mechdistill.report.evidence import Evidence, NotTested
 from mechdistill.report.formats import count, percent, plain, signed
 from mechdistill.report.metrics import BY_KEY
-from mechdistill.report.patching import PAPER_METRIC, TWIN
+from mechdistill.report.patching import PAPER_METRIC, TWIN, WRITTEN
 from mechdistill.report.rankings import NAMES, PRIMARY, name, ranked_heads, top_size
 from mechdistill.report.verdicts import Estimate, Verdict
 from mechdistill.significance.plan import PLAIN, PROPOSED, TEACHER
@@ -117,22 +117,33 @@ def _heads(story: Story, phase: int) -> str:
 
 
 def _patterns(story: Story) -> str:
-    parts = []
+    """The ceiling of each site: all heads of the model, on the generated reasoning."""
+    texts = []
     for phase in (1, 2):
-        for site in ("pattern", "output"):
-            metric = PAPER_METRIC[phase]
-            rows = _summary(story, phase, site, metric)
-            whole = rows[(rows["ranking"] == "all") & (rows["direction"] == "denoise")]
-            if whole.empty:
-                raise NotTested("all heads together were not patched")
-            parts.append((phase, site, metric, float(whole["pct_gap"].iloc[0])))
-    texts = [
-        f"{metric.capitalize()} {percent(a)} by patterns, {percent(b)} by outputs"
-        if a == a
-        else f"{metric.capitalize()} undefined (corruption {TWIN[phase]} did not move it)"
-        for (phase, _, metric, a), (*_, b) in zip(parts[::2], parts[1::2], strict=True)
-    ]
-    return f"Denoising all heads restores on the generated reasoning: {'; '.join(texts)}."
+        for metric in (PAPER_METRIC[phase], WRITTEN[phase]):
+            shares = [_all_heads(story, phase, site, metric) for site in ("pattern", "output")]
+            if None not in shares:
+                texts.append(f"{_READ[metric]} {percent(shares[0])} / {percent(shares[1])}")
+    if not texts:
+        raise NotTested("all heads together were not patched")
+    return f"All heads, denoised by patterns / by outputs, restore: {'; '.join(texts)}."
+
+
+_READ = {
+    "focus": "Focus",
+    "confusion": "Confusion",
+    "region_recall": "regions named",
+    "near_miss_rate": "near-misses kept",
+}
+
+
+def _all_heads(story: Story, phase: int, site: str, metric: str) -> float | None:
+    try:
+        rows = _summary(story, phase, site, metric)
+    except NotTested:
+        return None
+    whole = rows[(rows["ranking"] == "all") & (rows["direction"] == "denoise")]
+    return float(whole["pct_gap"].iloc[0]) if len(whole) else None
 
 
 def _predictors(story: Story) -> str:

@@ -16,7 +16,10 @@ TWIN = {1: "K1", 2: "K2"}
 """Phase -> the corruption that removes what the phase reads."""
 PAPER_METRIC = {1: "focus", 2: "confusion"}
 """Phase -> the paper's measure on the generated reasoning."""
-BETTER = {"focus": 1, "margin": 1, "confusion": -1}
+WRITTEN = {1: "region_recall", 2: "near_miss_rate"}
+"""Phase -> what the generated reasoning decides, read without a text encoder: the share of true
+regions named in the early words; the share of near-misses that the review keeps."""
+BETTER = {"focus": 1, "margin": 1, "confusion": -1, "region_recall": 1, "near_miss_rate": -1}
 
 
 def effects(

@@ -2,11 +2,14 @@
 
 The paper patches attention *patterns* and measures the generated reasoning; the row without a
 suffix is that. The row `.outputs` reads the same claim on head outputs and the teacher-forced
-decision margin, since patterns alone cannot bring back what corrupted values lack.
+decision margin, since patterns alone cannot bring back what corrupted values lack; `.written`
+keeps the paper's site and reads what the generated reasoning decides, where Focus or Confusion
+hardly move.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +21,7 @@ from mechdistill.report.formats import percent, plain
 from mechdistill.report.patching import (
     PAPER_METRIC,
     TWIN,
+    WRITTEN,
     bins_of,
     concentration,
     effects,
@@ -34,33 +38,41 @@ NEGLIGIBLE = 0.1
 SATURATED = 0.9
 """Share of the gap beyond which a set of heads leaves no growth to be seen with more heads."""
 NOTHING_MOVED = "no corruption moved its measure"
-UNITS = {"focus": "cosine", "confusion": "cosine", "margin": "logits"}
+UNITS = {
+    "focus": "cosine",
+    "confusion": "cosine",
+    "margin": "logits",
+    "region_recall": "share of regions",
+    "near_miss_rate": "share of near-misses",
+}
 
 
 @dataclass(frozen=True)
 class Reading:
     """What is patched, how it is measured, and by which score the heads are ranked.
 
-    `metric` is None where each phase has its own; `score` is the suffix of an alternative ranking.
+    `metrics` holds the metric of each phase; `score` is the suffix of an alternative ranking.
     """
 
     site: str
     table: str
-    metric: str | None = None
+    metrics: Mapping[int, str]
     score: str = ""
 
     def measure(self, phase: int) -> str:
         """The metric on which the phase is read."""
-        return self.metric or PAPER_METRIC[phase]
+        return self.metrics[phase]
 
     def ranking(self, name: str) -> str:
         """The ranking's name in the tables."""
         return name + self.score
 
 
-PRINTED = Reading("pattern", "generated")
-OUTPUTS = Reading("output", "margin", "margin")
-BY_HELP = Reading("output", "margin", "margin", "_help")
+MARGIN = {1: "margin", 2: "margin"}
+PRINTED = Reading("pattern", "generated", PAPER_METRIC)
+WORDS = Reading("pattern", "generated", WRITTEN)
+OUTPUTS = Reading("output", "margin", MARGIN)
+BY_HELP = Reading("output", "margin", MARGIN, "_help")
 
 
 def _sweep(evidence: Evidence, phase: int, direction: str, reading: Reading) -> Outcome:
@@ -191,6 +203,11 @@ def denoising_restores_region_margin(evidence: Evidence) -> Outcome:
     return _sweep(evidence, 1, "denoise", OUTPUTS)
 
 
+@claim("C04.written", "generated")
+def denoising_restores_regions(evidence: Evidence) -> Outcome:
+    return _sweep(evidence, 1, "denoise", WORDS)
+
+
 @claim("C05", "generated")
 def noising_lowers_focus(evidence: Evidence) -> Outcome:
     return _sweep(evidence, 1, "noise", PRINTED)
@@ -199,6 +216,11 @@ def noising_lowers_focus(evidence: Evidence) -> Outcome:
 @claim("C05.outputs", "margin")
 def noising_lowers_region_margin(evidence: Evidence) -> Outcome:
     return _sweep(evidence, 1, "noise", OUTPUTS)
+
+
+@claim("C05.written", "generated")
+def noising_loses_regions(evidence: Evidence) -> Outcome:
+    return _sweep(evidence, 1, "noise", WORDS)
 
 
 @claim("C06", "generated")
@@ -236,6 +258,11 @@ def denoising_help_heads_restores_within_margin(evidence: Evidence) -> Outcome:
     return _sweep(evidence, 2, "denoise", BY_HELP)
 
 
+@claim("C13.written", "generated")
+def denoising_rules_near_misses_out(evidence: Evidence) -> Outcome:
+    return _sweep(evidence, 2, "denoise", WORDS)
+
+
 @claim("C14", "generated")
 def noising_raises_confusion(evidence: Evidence) -> Outcome:
     return _sweep(evidence, 2, "noise", PRINTED)
@@ -249,6 +276,11 @@ def noising_lowers_within_margin(evidence: Evidence) -> Outcome:
 @claim("C14.help", "margin")
 def noising_help_heads_lowers_within_margin(evidence: Evidence) -> Outcome:
     return _sweep(evidence, 2, "noise", BY_HELP)
+
+
+@claim("C14.written", "generated")
+def noising_keeps_near_misses(evidence: Evidence) -> Outcome:
+    return _sweep(evidence, 2, "noise", WORDS)
 
 
 @claim("C15", "manipulation")

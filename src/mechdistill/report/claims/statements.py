@@ -16,11 +16,13 @@ STATEMENTS = {
         "with more heads (sufficiency)"
     ),
     "C04.outputs": "C04 read on head outputs and the margin of region decisions",
+    "C04.written": "C04 read by the share of true regions that the generated reasoning names",
     "C05": (
         "Noising the attention patterns of the top CoarseScore heads lowers Focus, more with "
         "more heads (necessity)"
     ),
     "C05.outputs": "C05 read on head outputs and the margin of region decisions",
+    "C05.written": "C05 read by the share of true regions that the generated reasoning names",
     "C06": (
         "Count-matched random heads and the lowest-ranked heads have a negligible effect, in "
         "both phases and directions"
@@ -50,6 +52,7 @@ STATEMENTS = {
         "Help, the write factor of RefineScore, alone"
     ),
     "C13.outputs": "C13 read on head outputs and the margin of within-region decisions",
+    "C13.written": "C13 read by the share of near-misses that the generated reasoning keeps",
     "C14": (
         "Noising the attention patterns of the top RefineScore heads raises Confusion, more "
         "with more heads (necessity)"
@@ -59,6 +62,7 @@ STATEMENTS = {
         "Help, the write factor of RefineScore, alone"
     ),
     "C14.outputs": "C14 read on head outputs and the margin of within-region decisions",
+    "C14.written": "C14 read by the share of near-misses that the generated reasoning keeps",
     "C15": "The near-miss corruption steers the later reasoning to the near-miss reading",
     "C16": (
         "The phases can be told apart: the head sets overlap no more than chance, and each "

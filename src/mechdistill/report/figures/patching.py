@@ -1,7 +1,7 @@
 """Figures 5 and 8: denoising and noising growing sets of heads.
 
-Eight panels: the paper's measure on the generated reasoning above, the teacher-forced margin below,
-each at both sites; denoising left, noising right.
+Twelve panels: the paper's measure on the generated reasoning, what that reasoning decides, and the
+teacher-forced margin, each at both sites; denoising left, noising right.
 """
 
 from __future__ import annotations
@@ -24,12 +24,18 @@ from mechdistill.report.figures.style import (
     style,
 )
 from mechdistill.report.formats import percent
-from mechdistill.report.patching import PAPER_METRIC, TWIN
+from mechdistill.report.patching import PAPER_METRIC, TWIN, WRITTEN
 
 DIRECTIONS = ("denoise", "noise")
 SITES = ("pattern", "output")
 SITE_NAMES = {"pattern": "attention patterns", "output": "head outputs"}
-UNITS = {"focus": "Focus (cosine)", "confusion": "Confusion (cosine)", "margin": "margin (logits)"}
+UNITS = {
+    "focus": "Focus (cosine)",
+    "confusion": "Confusion (cosine)",
+    "region_recall": "true regions named\n(share)",
+    "near_miss_rate": "near-misses kept\n(share)",
+    "margin": "margin (logits)",
+}
 SETS = ("top", "random", "depth_matched", "lowest")
 _STARTS = {"denoise": ("corrupted", VERMILION), "noise": ("clean", GREEN)}
 
@@ -43,10 +49,11 @@ def patching_figure(summary: pd.DataFrame, phase: int) -> Figure:
             the unpatched run.
         phase: 1 (Figure 5) or 2 (Figure 8).
     """
-    rows = [(metric, site) for metric in (PAPER_METRIC[phase], "margin") for site in SITES]
+    metrics = (PAPER_METRIC[phase], WRITTEN[phase], "margin")
+    rows = [(metric, site) for metric in metrics for site in SITES]
     own = summary[(summary["phase"] == phase) & (summary["twin"] == TWIN[phase])]
     with style():
-        figure = new_figure(WIDTH, 9.4)
+        figure = new_figure(WIDTH, 2.05 * len(rows) + 0.5)
         panels = figure.subplots(len(rows), 2, sharey="row")
         for r, (metric, site) in enumerate(rows):
             for c, direction in enumerate(DIRECTIONS):
@@ -56,11 +63,11 @@ def patching_figure(summary: pd.DataFrame, phase: int) -> Figure:
                     & (own["direction"] == direction)
                 ]
                 _panel(panels[r][c], chosen, metric, direction)
-                where = "generated reasoning" if metric != "margin" else "teacher-forced"
+                where = "teacher-forced" if metric == "margin" else "generated"
                 letter(
                     panels[r][c],
-                    f"{'abcdefgh'[2 * r + c]}  {direction.capitalize()} {SITE_NAMES[site]}\n"
-                    f"    ({where})",
+                    f"{'abcdefghijkl'[2 * r + c]}  {direction.capitalize()} {SITE_NAMES[site]} "
+                    f"({where})",
                 )
             panels[r][0].set_ylabel(UNITS[metric])
         figure.legend(

@@ -5,14 +5,14 @@ from __future__ import annotations
 _PATCHED = (
     "Bars: mean over notes of the measure when the named heads are replaced, for the unpatched "
     "run and growing numbers of heads: top-ranked by {score}, random (drawn outside the top, mean "
-    "of draws), random from the same layers as the top, lowest-ranked, and all heads. Upper four "
-    "panels: the reasoning is generated under patching, as in the paper; lower four: the clean "
-    "reasoning is forced and the decision margin read. Attention patterns are the paper's site; "
-    "patterns leave the values of the patched run in place, outputs do not. Under each bin, for "
-    "the top heads: pct_gap, the share of the clean-corrupted gap; pct_paper, the formula behind "
-    "the paper's figure ({paper}). A dash: not defined, since the interval of the gap includes 0 "
-    "or the paper has no formula. Lines: 95 % intervals of the difference from the unpatched run, "
-    "notes resampled. Dashed: clean; dotted: corrupted."
+    "of draws), random from the same layers as the top, lowest-ranked, and all heads. Panels a to "
+    "h: the reasoning is generated under patching, as in the paper, and read by {measures}; i to "
+    "l: the clean reasoning is forced and the decision margin read. Attention patterns are the "
+    "paper's site; patterns leave the values of the patched run in place, outputs do not. Under "
+    "each bin, for the top heads: pct_gap, the share of the clean-corrupted gap; pct_paper, the "
+    "formula behind the paper's figure ({paper}). A dash: not defined, since the interval of the "
+    "gap includes 0 or the paper has no formula. Lines: 95 % intervals of the difference from the "
+    "unpatched run, notes resampled. Dashed: clean; dotted: corrupted."
 )
 
 FIGURES = {
@@ -35,6 +35,7 @@ FIGURES = {
         "Corruption K1: findings and cues of the true codes replaced by neutral phrases. "
         + _PATCHED.format(
             score="CoarseScore",
+            measures="Focus and by the share of true regions that it names",
             paper="denoise: the same share; noise: the loss divided by the clean level",
         ),
     ),
@@ -49,6 +50,7 @@ FIGURES = {
         "Corruption K2: each cue replaced by that of the near-miss. "
         + _PATCHED.format(
             score="RefineScore",
+            measures="Confusion and by the share of near-misses that it keeps",
             paper="the change divided by the corrupted level (denoise) or the clean level (noise)",
         ),
     ),

@@ -10,7 +10,7 @@ import pandas as pd
 from mechdistill.report.findings import causal_ranking, variant
 from mechdistill.report.formats import MISSING, interval, percent, plain, signed
 from mechdistill.report.metrics import method_name
-from mechdistill.report.patching import PAPER_METRIC, TWIN
+from mechdistill.report.patching import PAPER_METRIC, TWIN, WRITTEN
 from mechdistill.report.rankings import PRIMARY
 from mechdistill.report.resampling import Bootstrap
 from mechdistill.report.verdicts import Verdict
@@ -22,6 +22,13 @@ RANKINGS = {
     "lowest": "Lowest",
     "all": "All heads",
 }
+MEASURES = {
+    "margin": "margin",
+    "focus": "Focus",
+    "confusion": "Confusion",
+    "region_recall": "regions named",
+    "near_miss_rate": "near-misses kept",
+}
 SITES = {"pattern": "patterns", "output": "outputs"}
 SHOWN = 8
 """Score variants of a phase listed, besides the printed score and plain attention."""
@@ -32,7 +39,7 @@ Row = dict[str, Any]
 def patching_rows(summary: pd.DataFrame, pool_size: int) -> list[Row]:
     """Each phase, measure, site and direction at the bin nearest to the pool's size."""
     rows: list[Row] = []
-    for phase, metric in [(p, m) for p in (1, 2) for m in ("margin", PAPER_METRIC[p])]:
+    for phase, metric in [(p, m) for p in (1, 2) for m in ("margin", PAPER_METRIC[p], WRITTEN[p])]:
         own = summary[
             (summary["phase"] == phase)
             & (summary["twin"] == TWIN[phase])
@@ -63,7 +70,7 @@ def _patching_row(
         over = {"text": signed(top["top_minus_random"]), "below": ends}
     return {
         "phase": f"{phase}, {TWIN[phase]}",
-        "measure": metric,
+        "measure": MEASURES[metric],
         "site": SITES[site],
         "direction": direction,
         "bin": size,
