@@ -7,6 +7,7 @@ from matplotlib.axis import Axis
 from matplotlib.colors import to_hex
 from matplotlib.text import Text
 
+from mechdistill.errors import InputError
 from mechdistill.report.attention import AttendedTrace, Word
 from mechdistill.report.figures import style
 from mechdistill.report.figures.attention import SIZES, figure4, fit, flow
@@ -122,8 +123,15 @@ def test_undefined_percentage_is_a_dash(summary):
 
 
 def test_condition_that_was_not_run_is_said_to_be_missing(summary):
-    figure = patching_figure(summary[summary["metric"] != "margin"], 1)
+    patterns = (summary["metric"] == "margin") & (summary["site"] == "pattern")
+    figure = patching_figure(summary[~patterns], 1)
     assert "not run" in [text.get_text() for text in figure.axes[8].texts]
+
+
+def test_measure_that_no_run_has_takes_no_room(summary):
+    assert len(patching_figure(summary[summary["metric"] == "margin"], 1).axes) == 4
+    with pytest.raises(InputError, match="phase 1"):
+        patching_figure(summary[summary["phase"] == 2], 1)
 
 
 def test_palette_is_okabe_and_itos():

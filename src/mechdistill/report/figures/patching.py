@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from mechdistill.errors import InputError
 from mechdistill.report.figures.style import (
     BLACK,
     GREEN,
@@ -48,13 +49,21 @@ def patching_figure(summary: pd.DataFrame, phase: int) -> Figure:
             patched, ci_low, ci_high, pct_gap, pct_paper, n); intervals are of the difference from
             the unpatched run.
         phase: 1 (Figure 5) or 2 (Figure 8).
+
+    Raises:
+        InputError: the phase was not patched at all.
     """
-    metrics = (PAPER_METRIC[phase], WRITTEN[phase], "margin")
-    rows = [(metric, site) for metric in metrics for site in SITES]
     own = summary[(summary["phase"] == phase) & (summary["twin"] == TWIN[phase])]
+    read = [m for m in (PAPER_METRIC[phase], WRITTEN[phase], "margin") if m in set(own["metric"])]
+    if not read:
+        raise InputError(
+            f"the patching summary holds no run of phase {phase}",
+            "make it again: snakemake --cores 2 -R summarise_patching",
+        )
+    rows = [(metric, site) for metric in read for site in SITES]
     with style():
         figure = new_figure(WIDTH, 2.05 * len(rows) + 0.5)
-        panels = figure.subplots(len(rows), 2, sharey="row")
+        panels = figure.subplots(len(rows), 2, sharey="row", squeeze=False)
         for r, (metric, site) in enumerate(rows):
             for c, direction in enumerate(DIRECTIONS):
                 chosen = own[

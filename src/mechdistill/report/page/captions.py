@@ -5,9 +5,9 @@ from __future__ import annotations
 _PATCHED = (
     "Bars: mean over notes of the measure when the named heads are replaced, for the unpatched "
     "run and growing numbers of heads: top-ranked by {score}, random (drawn outside the top, mean "
-    "of draws), random from the same layers as the top, lowest-ranked, and all heads. Panels a to "
-    "h: the reasoning is generated under patching, as in the paper, and read by {measures}; i to "
-    "l: the clean reasoning is forced and the decision margin read. Attention patterns are the "
+    "of draws), random from the same layers as the top, lowest-ranked, and all heads. Upper "
+    "panels: the reasoning is generated under patching, as in the paper, and read by {measures}; "
+    "last four: the clean reasoning is forced and the decision margin read. Attention patterns are the "
     "paper's site; patterns leave the values of the patched run in place, outputs do not. Under "
     "each bin, for the top heads: pct_gap, the share of the clean-corrupted gap; pct_paper, the "
     "formula behind the paper's figure ({paper}). A dash: not defined, since the interval of the "
