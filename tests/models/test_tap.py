@@ -350,6 +350,22 @@ def test_heads_that_are_not_chosen_keep_their_rows(tapped, batch):
     assert (after[:, 2] - before[:, 2]).abs().max() > 0.1
 
 
+def test_one_donor_serves_the_whole_batch(tapped, batch):
+    """Mean ablation: the mean output over a reference set, for all rows and slots."""
+    tap, _ = read(tapped, batch)
+    where = torch.rand(*tap.queries.shape, LAYERS, HEADS) < 0.5
+    mean = tap.record[1].mixed.mean((0, 2), keepdim=True)
+    spread = mean.expand_as(tap.record[1].mixed)
+    _, one = read(tapped, batch, interventions=(Intervention("output", where, {1: mean}),))
+    _, all_ = read(tapped, batch, interventions=(Intervention("output", where, {1: spread}),))
+    torch.testing.assert_close(one, all_)
+    row = tap.record[1].rows[:1, :, :1]
+    spread = row.expand_as(tap.record[1].rows)
+    _, one = read(tapped, batch, interventions=(Intervention("pattern", where, {1: row}),))
+    _, all_ = read(tapped, batch, interventions=(Intervention("pattern", where, {1: spread}),))
+    torch.testing.assert_close(one, all_)
+
+
 def test_patch_is_differentiable(tapped, batch):
     tap, _ = read(tapped, batch)
     where = torch.ones(*tap.queries.shape, LAYERS, HEADS, dtype=torch.bool)
