@@ -37,6 +37,16 @@ class TestSweep:
         evidence = build.evidence(generated=generated(build, {"top": -0.5}))
         assert test(evidence).decided is Verdict.DOES_NOT_HOLD
 
+    def test_fails_where_random_heads_move_it_more(self, build, test):
+        shares = {"top": 0.4, "random": 0.8}
+        outcome = test(build.evidence(generated=generated(build, shares)))
+        assert outcome.decided is Verdict.DOES_NOT_HOLD
+        assert outcome.parts[-1].name.startswith("top minus random")
+
+    def test_says_that_no_random_heads_stood_beside(self, build, test):
+        outcome = test(build.evidence(generated=generated(build, {"top": 0.4})))
+        assert "No random heads" in outcome.note
+
     def test_no_difference_where_they_do_nothing(self, build, test):
         evidence = build.evidence(generated=generated(build, {"top": 0.0}, noise=0.3))
         assert test(evidence).decided is Verdict.NO_DIFFERENCE

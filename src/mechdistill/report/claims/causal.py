@@ -76,7 +76,7 @@ BY_HELP = Reading("output", "margin", MARGIN, "_help")
 
 
 def _sweep(evidence: Evidence, phase: int, direction: str, reading: Reading) -> Outcome:
-    """The largest top bin has an effect, and the effect grows with the number of heads."""
+    """The top heads have an effect, more than random heads, and it grows with their number."""
     site, metric = reading.site, reading.measure(phase)
     frame, boot = evidence.table(reading.table), evidence.design.bootstrap
     unit, ranking = UNITS[metric], reading.ranking("top")
@@ -107,7 +107,23 @@ def _sweep(evidence: Evidence, phase: int, direction: str, reading: Reading) -> 
         parts.append(Part("growth with the number of heads", growth, +1))
     else:
         note += f" The smallest set already moves {percent(100 * first)}: no growth is left to ask."
-    return Outcome(tuple(parts), note)
+    beyond = _over_random(effect, reading, unit, evidence)
+    if beyond is None:
+        return Outcome(tuple(parts), f"{note} No random heads were patched beside them.")
+    return Outcome((*parts, beyond), note)
+
+
+def _over_random(
+    effect: pd.DataFrame, reading: Reading, unit: str, evidence: Evidence
+) -> Part | None:
+    """Top minus random heads, mean over the bins of at most a quarter of the heads."""
+    most = evidence.design.few_heads
+    names = [reading.ranking(name) for name in ("top", "random")]
+    if names[1] not in effect.columns.get_level_values("ranking"):
+        return None
+    top, rest = (mean_up_to(effect, name, most) for name in names)
+    apart = evidence.design.bootstrap.mean(top - rest, unit)
+    return Part(f"top minus random heads, at most {most}", apart, +1)
 
 
 def _controls(evidence: Evidence, reading: Reading) -> Outcome:

@@ -13,13 +13,13 @@ STATEMENTS = {
     ),
     "C04": (
         "Denoising the attention patterns of the top CoarseScore heads restores Focus, more "
-        "with more heads (sufficiency)"
+        "than random heads do, and more with more heads (sufficiency)"
     ),
     "C04.outputs": "C04 read on head outputs and the margin of region decisions",
     "C04.written": "C04 read by the share of true regions that the generated reasoning names",
     "C05": (
-        "Noising the attention patterns of the top CoarseScore heads lowers Focus, more with "
-        "more heads (necessity)"
+        "Noising the attention patterns of the top CoarseScore heads lowers Focus, more than "
+        "random heads do, and more with more heads (necessity)"
     ),
     "C05.outputs": "C05 read on head outputs and the margin of region decisions",
     "C05.written": "C05 read by the share of true regions that the generated reasoning names",
@@ -45,7 +45,7 @@ STATEMENTS = {
     "C12": "Along the reasoning, top refine heads' writes point more along the margin's gradient",
     "C13": (
         "Denoising the attention patterns of the top RefineScore heads lowers Confusion, more "
-        "with more heads (sufficiency)"
+        "than random heads do, and more with more heads (sufficiency)"
     ),
     "C13.help": (
         "C13 read on head outputs, the margin of within-region decisions and heads ranked by "
@@ -55,7 +55,7 @@ STATEMENTS = {
     "C13.written": "C13 read by the share of near-misses that the generated reasoning keeps",
     "C14": (
         "Noising the attention patterns of the top RefineScore heads raises Confusion, more "
-        "with more heads (necessity)"
+        "than random heads do, and more with more heads (necessity)"
     ),
     "C14.help": (
         "C14 read on head outputs, the margin of within-region decisions and heads ranked by "
