@@ -217,3 +217,15 @@ def test_phase_that_mech_went_without_is_told(full):
     lines = findings(Story(replace(full, budgets=budgets), judge_all(full)))
     assert "without: phase 1: the pool is empty in 1 of 3 seeds" in lines[7]
     assert "without" not in findings(Story(full, judge_all(full)))[7]
+
+
+def test_heads_ranked_by_other_scores_stand_beside(full):
+    summary = full.tables["patching_summary"]
+    top = (summary["ranking"] == "top") & (summary["phase"] == 2)
+    other = summary[top].assign(ranking="top_help", pct_gap=91.0)
+    tables = {**full.tables, "patching_summary": pd.concat([summary, other])}
+    lines = findings(Story(replace(full, tables=tables), judge_all(full)))
+    assert lines[3].endswith(
+        "of the within-region margin; restored by as many heads ranked by help 91 %."
+    )
+    assert lines[2].endswith("of the region margin.")

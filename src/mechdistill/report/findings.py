@@ -110,10 +110,21 @@ def _heads(story: Story, phase: int) -> str:
             if key in shares
         )
         parts.append(f"{word} {percent(top['pct_gap'])} {ends} ({others})")
-    return (
+    line = (
         f"Phase {phase}: outputs of the top {size} heads by {NAMES[phase]} "
-        f"{' and '.join(parts)} of the {DECISIONS[phase]} margin."
+        f"{' and '.join(parts)} of the {DECISIONS[phase]} margin"
     )
+    others = _by_other_scores(rows[(rows["direction"] == "denoise") & (rows["bin"] == size)])
+    return f"{line}; restored by as many heads ranked {others}." if others else f"{line}."
+
+
+def _by_other_scores(rows: pd.DataFrame) -> str:
+    """`by cosine 40 %, by help 91 %`: the alternative rankings that were patched."""
+    parts = [
+        f"by {row['ranking'].removeprefix('top_')} {percent(row['pct_gap'])}"
+        for row in _records(rows[rows["ranking"].str.startswith("top_")].sort_values("ranking"))
+    ]
+    return ", ".join(parts)
 
 
 def _patterns(story: Story) -> str:
