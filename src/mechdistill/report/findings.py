@@ -133,8 +133,13 @@ def _patterns(story: Story) -> str:
     for phase in (1, 2):
         for metric in (PAPER_METRIC[phase], WRITTEN[phase]):
             shares = [_all_heads(story, phase, site, metric) for site in ("pattern", "output")]
-            if None not in shares:
-                texts.append(f"{_READ[metric]} {percent(shares[0])} / {percent(shares[1])}")
+            if None in shares:
+                continue
+            moved = f"{percent(shares[0])} / {percent(shares[1])}"
+            undefined = shares[0] != shares[0]  # NaN: the gap's interval includes 0
+            texts.append(
+                f"{_READ[metric]} {f'(not moved by {TWIN[phase]})' if undefined else moved}"
+            )
     if not texts:
         raise NotTested("all heads together were not patched")
     return f"All heads, denoised by patterns / by outputs, restore: {'; '.join(texts)}."
