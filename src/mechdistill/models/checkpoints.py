@@ -26,7 +26,7 @@ class Checkpoint:
 
     path: Path
     identity: str
-    """Equal for equal results; see `mechdistill.distil.identity.run_identity`."""
+    """Equal for equal results; see `mechdistill.models.identity.run_identity`."""
 
     def save(
         self, step: int, model: nn.Module, optimiser: Optimiser, notes: dict[str, Any]
