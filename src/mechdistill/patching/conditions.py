@@ -86,7 +86,8 @@ def conditions(
     Bins are clipped to the ranking. Random heads are drawn uniformly *outside* the top of the same
     bin. Depth-matched ones too, as many a layer as the top has; where a layer has not enough heads
     left, from the nearest layers. Lowest: the last of the ranking. A bin of more than half the
-    heads has no controls, since so many heads are not left.
+    heads has no controls, since so many heads are not left; at exactly half they are one and the
+    same set, all the others.
 
     Args:
         rankings: name (`top` or `top_NAME`) -> heads, best first; may lack heads without a score.
