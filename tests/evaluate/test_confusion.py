@@ -11,12 +11,12 @@ from mechdistill.evaluate.confusion import (
 
 
 def test_confusion_is_the_mean_cosine_of_growing_prefixes(traces, anchors, tokenizer, encoder):
-    """Eq. 4 as a loop over refinement positions; s_q ends with the token that q predicts."""
+    """Eq. 4 as a loop over refinement positions; s_q runs from the first decision on."""
     slow = []
     for trace in traces:
         anchor, total = anchors[trace.example], 0.0
         for position in trace.refine:
-            late = trace.tokens[trace.late_start : position.query + 2]
+            late = trace.tokens[trace.refine[0].query + 1 : position.query + 2]
             text = anchor.text + " " + tokenizer.decode(list(late))
             total += float(cosine(encoder.encode([text]), anchor.near)[0])
         slow.append(total / len(trace.refine))

@@ -47,7 +47,7 @@ def test_confusion_stays_at_its_level_until_the_first_late_token(
 ):
     trace = traces[0]
     ((index, values),) = confusion_values([trace], anchors, tokenizer, encoder, stride=1)
-    early = trace.late_start - trace.prompt_length
+    early = trace.refine[0].query + 1 - trace.prompt_length
 
     assert index.tolist() == list(range(trace.reasoning_end - trace.prompt_length))
     assert np.unique(values[:early]).size == 1
@@ -60,7 +60,7 @@ def test_a_stride_skips_late_tokens_but_not_the_last(traces, anchors, tokenizer,
     trace = traces[0]
     ((every, values),) = confusion_values([trace], anchors, tokenizer, encoder, stride=1)
     ((some, fewer),) = confusion_values([trace], anchors, tokenizer, encoder, stride=3)
-    early = trace.late_start - trace.prompt_length
+    early = trace.refine[0].query + 1 - trace.prompt_length
 
     assert some[-1] == every[-1]
     assert np.unique(np.diff(some[early:])).tolist() == [3]
@@ -77,7 +77,7 @@ def test_table_ends_in_the_mean_over_the_whole_reasoning(traces, anchors, tokeni
         focus_values(trace, anchors[trace.example], tokenizer, encoder).mean()
     )
     ((index, near),) = confusion_values([trace], anchors, tokenizer, encoder, stride=2)
-    late = index >= trace.late_start - trace.prompt_length
+    late = index >= trace.refine[0].query + 1 - trace.prompt_length
     assert ends["confusion"] == pytest.approx(near[late].mean())
     assert table["t"].between(0, 1).all()
     assert table["value"].notna().all()

@@ -52,20 +52,23 @@ def test_events_belong_to_their_phase(pairs):
 
 
 @pytest.mark.parametrize(
-    ("named", "segment", "shortlist", "near", "expected"),
+    ("named", "segment", "shortlist", "near", "taken", "expected"),
     [
-        ("I50", "early", (3,), (4,), True),
-        ("J45", "early", (3,), (4,), False),
-        ("I50", "late", (3,), (4,), False),
-        ("I50", "early", (), (4,), False),
-        ("I50", "early", (3,), (), False),
+        ("I50", "early", (3,), (4,), "target", True),
+        ("J45", "early", (3,), (4,), "target", False),
+        ("I50", "late", (3,), (4,), "target", False),
+        ("I50", "early", (), (4,), "target", False),
+        ("I50", "early", (3,), (), "target", False),
+        ("I50", "early", (3,), (4,), "near-miss", False),
     ],
 )
-def test_trace_must_show_both_phases(pairs, named, segment, shortlist, near, expected):
+def test_trace_must_show_both_phases(pairs, named, segment, shortlist, near, taken, expected):
+    written = pairs[0].trace.tokens[7]
+    target, foil = (written, written + 1) if taken == "target" else (written + 1, written)
     trace = dataclasses.replace(
         pairs[0].trace,
         mentions=(Mention("region", named, 2, 3, segment, -1, "kept"),),
-        refine=(RefinePosition(6, 1, 2, 0, shortlist, near),),
+        refine=(RefinePosition(6, target, foil, 0, shortlist, near),),
     )
     assert is_eligible(trace, example()) is expected
     if expected:

@@ -138,9 +138,13 @@ def shuffled_confusion_scores(
 
 
 def refine_window(trace: Trace) -> LateWindow:
-    """The trace's own refinement positions in the reasoning (the answer list is left out)."""
+    """The trace's own refinement positions in the reasoning (the answer list is left out).
+
+    Late tokens start with the one that the first refinement position predicts: what a clause names
+    before it decides would put the near-miss's own words into every prefix.
+    """
     queries = [r.query for r in trace.refine if r.query + 1 < trace.reasoning_end]
-    return LateWindow(trace.late_start, tuple(q + 2 for q in queries))
+    return LateWindow(min(queries, default=-2) + 1, tuple(q + 2 for q in queries))
 
 
 def prefixes(
@@ -163,11 +167,12 @@ def _own_or_donated(trace: Trace, donor: Trace) -> LateWindow:
 
 def _shuffled(trace: Trace, rng: np.random.Generator) -> Trace:
     """The trace with its late reasoning tokens in random order."""
-    if trace.late_start < 0:
+    start = refine_window(trace).start
+    if start < 0:
         return trace
-    late = rng.permutation(trace.tokens[trace.late_start : trace.reasoning_end])
+    late = rng.permutation(trace.tokens[start : trace.reasoning_end])
     mixed = (
-        *trace.tokens[: trace.late_start],
+        *trace.tokens[:start],
         *(int(token) for token in late),
         *trace.tokens[trace.reasoning_end :],
     )

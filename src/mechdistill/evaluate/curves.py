@@ -47,7 +47,7 @@ def curve_table(
     for trace, (index, near) in zip(usable, confusions, strict=True):
         t = warped(trace)
         # before any late token Confusion is a level, not an observation to average
-        early = int((index < trace.late_start - trace.prompt_length).sum())
+        early = int((index < refine_window(trace).start - trace.prompt_length).sum())
         for metric, at, values, first in (
             ("focus", t, focus_values(trace, anchors[trace.example], tokenizer, encoder), 0),
             ("confusion", t[index], near, early),
@@ -84,17 +84,18 @@ def confusion_values(
 ) -> list[tuple[npt.NDArray[np.int64], Array]]:
     """cos(e(s_q), n(x)) along each trace: indices of reasoning tokens, and the values there.
 
-    Early tokens all have the value of the anchor text alone; of the late ones every `stride`-th
+    Tokens before the first refinement all have the value of the anchor text alone; of the late ones every `stride`-th
     is taken, the last among them.
     """
     indices, texts = [], []
     for trace in traces:
-        early = trace.late_start - trace.prompt_length
+        start = refine_window(trace).start
+        early = start - trace.prompt_length
         last = trace.reasoning_end - trace.prompt_length - 1
         late = np.arange(last, early - 1, -stride)[::-1]
         stops = tuple(int(i) + trace.prompt_length + 1 for i in late)
         name = anchors[trace.example].text
-        grown = prefixes(trace, LateWindow(trace.late_start, stops), name, tokenizer)
+        grown = prefixes(trace, LateWindow(start, stops), name, tokenizer)
         indices.append(np.concatenate([np.arange(early), late]))
         texts.append([name] * early + grown)
     encoder.encode([text for own in texts for text in own])

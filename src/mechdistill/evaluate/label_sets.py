@@ -109,7 +109,8 @@ def label_groups(
 ) -> dict[str, npt.NDArray[np.bool_]]:
     """Which labels each macro-F1 variant averages over, from the full split's gold labels.
 
-    Taken once from the full split and kept while documents are resampled.
+    Taken once from the full split. Resamples of documents average over those labels of a group
+    that are gold in them (`macro_f1_where_gold`): a label that a resample lacks would count 0.
     """
     gold_labels = set().union(*gold)
     present = np.array([label in gold_labels for label in labels], dtype=bool)

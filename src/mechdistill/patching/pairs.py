@@ -112,10 +112,16 @@ def is_eligible(trace: Trace, example: Example) -> bool:
     """Whether a clean trace shows both phases.
 
     It names an anchor region in its early words, and it has a refinement position with an earlier
-    mention of a label that it keeps and of one that it rejects.
+    mention of a label that it keeps and of one that it rejects, where it takes the target (greedy:
+    the clean margin is positive there).
     """
     named = {m.code for m in trace.mentions if m.kind == "region" and m.segment == "early"}
-    contrasts = any(position.shortlist and position.near_miss for position in trace.refine)
+    contrasts = any(
+        position.shortlist
+        and position.near_miss
+        and trace.tokens[position.query + 1] == position.target
+        for position in trace.refine
+    )
     return bool(named & set(example.regions)) and contrasts
 
 
