@@ -84,8 +84,8 @@ def confusion_values(
 ) -> list[tuple[npt.NDArray[np.int64], Array]]:
     """cos(e(s_q), n(x)) along each trace: indices of reasoning tokens, and the values there.
 
-    Tokens before the first refinement all have the value of the anchor text alone; of the late ones every `stride`-th
-    is taken, the last among them.
+    Tokens before the first refinement all have the value of the anchor text alone; of the late
+    ones every `stride`-th is taken, the last among them.
     """
     indices, texts = [], []
     for trace in traces:
