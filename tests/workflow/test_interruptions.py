@@ -60,6 +60,18 @@ def started(checkout: Checkout, target: str, rule: str) -> tuple[subprocess.Pope
     raise AssertionError("".join(lines))
 
 
+def script_of(process: subprocess.Popen[str]) -> psutil.Process:
+    """The process of the one script at work: one of its own, or forked from the warm one."""
+    children = psutil.Process(process.pid).children(recursive=True)
+    warm = {child.pid for child in children if "mechdistill.provenance.warm" in child.cmdline()}
+    (script,) = (
+        child
+        for child in children
+        if "mechdistill.provenance.script" in child.cmdline() or child.ppid() in warm
+    )
+    return script
+
+
 def wait_until_idle(checkout: Checkout) -> None:
     deadline = time.monotonic() + 30
     while at_work(checkout):
@@ -100,7 +112,8 @@ def test_kill_9_amid_training(copy_of_smoke: Checkout, victim: str, target: str,
     if victim == "driver":
         process.kill()
     else:
-        (snakemake,) = psutil.Process(process.pid).children()
+        children = psutil.Process(process.pid).children()
+        (snakemake,) = (child for child in children if "snakemake" in child.cmdline())
         snakemake.kill()
     process.communicate(timeout=60)
     assert process.returncode != 0
@@ -111,12 +124,7 @@ def test_kill_9_amid_training(copy_of_smoke: Checkout, victim: str, target: str,
 def test_script_killed_for_memory_is_explained(copy_of_smoke: Checkout) -> None:
     before = digests(copy_of_smoke)
     process, _ = started(copy_of_smoke, STUDENT, "train_student")
-    (script,) = (
-        child
-        for child in psutil.Process(process.pid).children(recursive=True)
-        if "mechdistill.provenance.script" in child.cmdline()
-    )
-    script.kill()
+    script_of(process).kill()
     output, _ = process.communicate(timeout=60)
     assert process.returncode == 1
     assert "FAILED: the script was ended by SIGKILL" in output
@@ -137,14 +145,14 @@ def test_truncated_artifact_is_named_and_the_remedy_works(copy_of_smoke: Checkou
     before = digests(copy_of_smoke)
     traces = copy_of_smoke.root / TRACES
     traces.write_bytes(traces.read_bytes()[:-100])
-    pools = f"{RESULTS}/heads/pools.json"
-    failed = copy_of_smoke.run(*driver(pools))
+    scores = f"{RESULTS}/heads/head_scores.parquet"
+    failed = copy_of_smoke.run(*driver(scores))
     assert failed.returncode == 1
     assert f"FAILED: {TRACES} is truncated or damaged" in failed.stdout
     assert f"What to do: delete it and make it again: rm {TRACES}" in failed.stdout
     assert "Traceback" not in failed.stdout
     traces.unlink()
-    done = copy_of_smoke.run(*driver(pools))
+    done = copy_of_smoke.run(*driver(TRACES, scores))
     assert done.returncode == 0, done.stdout
     assert digests(copy_of_smoke) == before
 
