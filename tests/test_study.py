@@ -10,6 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mechdistill import study
+from mechdistill.data import notes
+from mechdistill.data.world import WorldSettings
 from mechdistill.errors import InputError
 from mechdistill.study import Study, load_study, schema_text, study_names
 from mechdistill.yaml_mapping import read_yaml_mapping
@@ -80,7 +83,10 @@ def test_the_command_line_wins_over_the_overlay() -> None:
         ("patching.bins", [2, 1], r"bins is \[2, 1\]"),
         ("data.world.groups_in_context", 3, r"groups_in_context is 3"),
         ("data.world.problems_min", 4, r"problems_min is 4"),
-        ("data.world.never_gold", 144, r"never_gold is 144"),
+        ("data.world.groups_in_context", 4, r"at least problems_max \+ 2 = 5"),
+        ("data.world.groups_in_context", 24, r"below regions, which is 24"),
+        ("data.world.problems_max", 7, r"problems_max is 7 .*at least 1 and at most 6"),
+        ("data.world.never_gold", 25, r"never_gold is 25: it must be at most regions, which is 24"),
         ("heads.pool_size", 13, r"heads\.pool_size is 13: it must be at most 12"),
         ("report.worked_example", 100, r"report\.worked_example is 100"),
         ("patching.generated_examples", 61, r"patching\.generated_examples is 61"),
@@ -89,6 +95,28 @@ def test_the_command_line_wins_over_the_overlay() -> None:
 def test_a_wrong_value_is_named_with_what_is_allowed(key: str, value: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         load_study(nested(key, value), ROOT)
+
+
+def test_the_study_s_largest_number_of_problems_is_that_of_the_notes() -> None:
+    assert study.MAX_PROBLEMS == notes.MAX_PROBLEMS
+
+
+def test_the_study_s_limits_of_the_candidate_list_are_those_of_the_world() -> None:
+    base = load_study({}, ROOT).model_dump(mode="json")["data"]["world"]
+    for groups in range(3, 26):
+        for most in range(1, 7):
+            world = base | {"groups_in_context": groups, "problems_max": most, "problems_min": 1}
+            taken = []
+            for check in (
+                lambda: study.World.model_validate(world),
+                lambda: WorldSettings.of(0, world),
+            ):
+                try:
+                    check()
+                    taken.append(True)
+                except (InputError, ValueError):
+                    taken.append(False)
+            assert taken[0] == taken[1], world
 
 
 def test_all_wrong_keys_are_named_at_once() -> None:

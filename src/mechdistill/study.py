@@ -24,6 +24,9 @@ OVERLAY_FOLDER = "studies"
 METHODS_FOLDER = Path(__file__).parent / "distil" / "methods"
 FAMILIES_FOLDER = Path(__file__).parent / "models" / "families"
 
+# As in mechdistill.data.notes, which is too heavy to import here.
+MAX_PROBLEMS = 6
+
 Count = Annotated[int, Field(ge=1)]
 CountOrZero = Annotated[int, Field(ge=0)]
 Seed = Annotated[int, Field(ge=0, lt=2**31)]
@@ -49,17 +52,17 @@ class World(Section):
     """The synthetic notes: how many categories and codes, and what a note holds."""
 
     name: Literal["icd"]
-    regions: Annotated[int, Field(ge=3)]
+    regions: Annotated[int, Field(ge=4)]
     """ICD-10-CM categories."""
     labels_per_region: Annotated[int, Field(ge=2)]
     """Leaf codes of each category."""
     evidence_per_region: Count
     """Findings that name the category."""
-    groups_in_context: Annotated[int, Field(ge=2)]
+    groups_in_context: Annotated[int, Field(ge=3)]
     """Sibling pairs in the candidate list."""
     problems_min: Count
     """True codes of a note, at least."""
-    problems_max: Count
+    problems_max: Annotated[int, Field(ge=1, le=MAX_PROBLEMS)]
     """True codes of a note, at most."""
     never_gold: CountOrZero
     """Codes that are never true in training."""
@@ -71,16 +74,16 @@ class World(Section):
                 f"problems_min is {self.problems_min}, problems_max is {self.problems_max}: "
                 "problems_min must not be above problems_max"
             )
-        if not self.problems_max < self.groups_in_context <= self.regions:
+        if not self.problems_max + 2 <= self.groups_in_context < self.regions:
             raise ValueError(
-                f"groups_in_context is {self.groups_in_context}: it must be above problems_max "
-                f"({self.problems_max}), so that some groups are decoys, and at most regions "
-                f"({self.regions})"
+                f"groups_in_context is {self.groups_in_context}: it must be at least "
+                f"problems_max + 2 = {self.problems_max + 2}, so that some groups are decoys, and "
+                f"below regions, which is {self.regions}"
             )
-        if self.never_gold >= self.regions * self.labels_per_region:
+        if self.never_gold > self.regions:
             raise ValueError(
-                f"never_gold is {self.never_gold}: it must be below the number of codes, "
-                f"regions x labels_per_region = {self.regions * self.labels_per_region}"
+                f"never_gold is {self.never_gold}: it must be at most regions, which is "
+                f"{self.regions}: one code a region"
             )
         return self
 
