@@ -12,6 +12,7 @@
 
 import sys
 from pathlib import Path
+from shlex import quote
 
 from snakemake.exceptions import WorkflowError
 from snakemake.utils import min_version
@@ -27,7 +28,8 @@ from mechdistill.study import load_study
 
 # Jobs use this checkout and this Python, whatever else is installed.
 shell.prefix(
-    f"export PATH='{Path(sys.executable).parent}':$PATH PYTHONPATH='{ROOT / 'src'}'; "
+    f"export PATH={quote(str(Path(sys.executable).parent))}:$PATH"
+    f" PYTHONPATH={quote(str(ROOT / 'src'))}; "
 )
 
 try:

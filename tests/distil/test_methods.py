@@ -104,6 +104,22 @@ def test_a_file_without_declaration_is_named(tmp_path, monkeypatch) -> None:
         declared_parameters("odd")
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("import ast\nclass Odd(:\n", r"odd\.py, line 2: invalid syntax"),
+        ("a\0b\n", r"odd\.py.*null bytes"),
+        ("class Odd:\n    name = 'odd'\n    parameters = 3\n", r"odd\.py declares no method"),
+        ("class Odd:\n    name = 'odd'\n    parameters = (1,)\n", r"odd\.py declares no method"),
+    ],
+)
+def test_a_broken_file_is_named(tmp_path, monkeypatch, text: str, message: str) -> None:
+    (tmp_path / "odd.py").write_text(text)
+    monkeypatch.setattr(methods, "FOLDER", tmp_path)
+    with pytest.raises(InputError, match=message):
+        declared_parameters("odd")
+
+
 def test_vanilla_predicts_every_token_of_the_trace_and_none_of_the_prompt() -> None:
     (sequence,) = load_method("vanilla")(SETTINGS).prepare([trace()])
     assert [sequence.tokens[p + 1] for p in sequence.predicting] == list(range(11, 21))

@@ -74,3 +74,27 @@ def test_broken_source_is_named(checkout: Checkout) -> None:
         done = checkout.snakemake("-n")
     assert done.returncode == 1
     assert f"{path}" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("class Mech", "class (Mech", "methods/mech.py, line"),
+        ('name = "mech"', 'name = "mesh"', "methods/mech.py declares no method 'mech'"),
+        ('("distil.lambda_kl"', '("distil.lamda_kl"', "'distil.lamda_kl'"),
+    ],
+)
+def test_broken_method_is_named(checkout: Checkout, old: str, new: str, expected: str) -> None:
+    with checkout.edited("src/mechdistill/distil/methods/mech.py", old, new):
+        done = checkout.snakemake("-n")
+    assert done.returncode == 1
+    for words in (expected, "methods/mech.py", "What to do:"):
+        assert words in done.stdout, done.stdout
+    assert "Traceback" not in done.stdout
+
+
+def test_clone_under_a_name_with_an_apostrophe_runs(tmp_path: Path) -> None:
+    done = clone(tmp_path / "it's mine").snakemake(
+        "--cores", "1", "results/smoke/data/label_space.json"
+    )
+    assert done.returncode == 0, done.stdout

@@ -1,6 +1,6 @@
 # What every job is given: its parameters, the fingerprint of its code, the run wrapper.
 
-from mechdistill.distil.methods import declared_parameters
+from mechdistill.distil.methods import declared_parameters, method_file
 from mechdistill.provenance.fingerprint import SourceTree
 
 SOURCES = SourceTree(ROOT)
@@ -34,9 +34,30 @@ def job(command, also=""):
     )
 
 
-def method_parameters(wildcards):
+def parameters_of_method(method):
     """What the trainer reads, and what the file of the method declares."""
-    return parameters("distil.training", *declared_parameters(wildcards.method))
+    try:
+        declared = declared_parameters(method)
+    except InputError as error:
+        raise WorkflowError(str(error)) from None
+    try:
+        return parameters("distil.training", *declared)
+    except InputError as error:
+        raise WorkflowError(
+            f"{method_file(method)}: parameters: {error.what}\n"
+            "  What to do: correct the key there, or add it to mechdistill.study and params.yaml"
+        ) from None
+
+
+# Now, not when a job asks: an error within a function of wildcards is shown with a traceback.
+PARAMETERS_OF_METHOD = {
+    method: parameters_of_method(method) for method in STUDY.distil.methods
+}
+
+
+def method_parameters(wildcards):
+    """What a job of the method reads."""
+    return PARAMETERS_OF_METHOD[wildcards.method]
 
 
 def method_code(wildcards):

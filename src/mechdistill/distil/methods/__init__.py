@@ -51,14 +51,18 @@ def declared_parameters(name: str) -> tuple[str, ...]:
     """Dotted keys that a method uses beyond the trainer's, read from its file without running it.
 
     Raises:
-        InputError: there is no such method, or its declaration is not two literals.
+        InputError: there is no such method, its file is no Python, or its declaration is not two
+            literals.
     """
     path = method_file(name)
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+    for node in _parsed(path).body:
         if isinstance(node, ast.ClassDef):
             literals = _literals(node)
-            if literals.get("name") == name and "parameters" in literals:
-                return tuple(str(key) for key in literals["parameters"])  # type: ignore[attr-defined]
+            keys = literals.get("parameters")
+            if literals.get("name") != name or not isinstance(keys, tuple | list):
+                continue
+            if all(isinstance(key, str) for key in keys):
+                return tuple(keys)
     raise InputError(
         f"{path} declares no method {name!r}",
         f'give its class the literals  name = "{name}"  and  parameters = ("distil....", ...)',
@@ -79,6 +83,15 @@ def load_method(name: str) -> type[Method]:
         if isinstance(value, type) and vars(value).get("name") == name
     )
     return found
+
+
+def _parsed(path: Path) -> ast.Module:
+    try:
+        return ast.parse(path.read_text(encoding="utf-8"))
+    except SyntaxError as error:
+        raise InputError(f"{path}, line {error.lineno or 1}: {error.msg}", "mend that line") from error
+    except ValueError as error:  # a zero byte, or no UTF-8
+        raise InputError(f"{path} is no Python: {error}", "save it as UTF-8 text") from error
 
 
 def _literals(node: ast.ClassDef) -> dict[str, object]:
