@@ -122,6 +122,15 @@ def test_missing_column_is_named(tmp_path: Path) -> None:
         artifacts.read_table(tmp_path / "a.parquet", columns=["head", "layer"])
 
 
+def test_table_without_rows_is_refused_unless_it_may_be_empty(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    artifacts.write_table(path, FRAME[:0])
+    for columns in (None, ["head"]):
+        with pytest.raises(InputError, match=r"a\.parquet has no rows\n.*delete it.*rm "):
+            artifacts.read_table(path, columns)
+        assert artifacts.read_table(path, columns, may_be_empty=True).empty
+
+
 def test_failed_write_keeps_the_old_file_and_leaves_no_rubbish(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     artifacts.write_text(path, "old")

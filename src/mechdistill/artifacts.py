@@ -69,11 +69,18 @@ def write_table(path: str | Path, frame: pd.DataFrame) -> None:
         pq.write_table(table.replace_schema_metadata(stamped), temporary, compression="zstd")
 
 
-def read_table(path: str | Path, columns: Sequence[str] | None = None) -> pd.DataFrame:
+def read_table(
+    path: str | Path, columns: Sequence[str] | None = None, *, may_be_empty: bool = False
+) -> pd.DataFrame:
     """Read a Parquet table, all columns or the named ones.
 
+    Args:
+        may_be_empty: a table without rows is a result (a student that never decides has no
+            curve), not the remains of one.
+
     Raises:
-        InputError: the file is missing, truncated, of another format, or lacks a column.
+        InputError: the file is missing, truncated, of another format, lacks a column, or has no
+            rows though it must have some.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -92,6 +99,8 @@ def read_table(path: str | Path, columns: Sequence[str] | None = None) -> pd.Dat
             frame: pd.DataFrame = file.read(columns=columns and list(columns)).to_pandas()
     except (pa.ArrowInvalid, OSError) as error:
         raise _damaged(path, "Parquet", error) from error
+    if frame.empty and not may_be_empty:
+        raise InputError(f"{path} has no rows", _make_again(path))
     return frame if columns is None else frame[list(columns)]
 
 

@@ -22,7 +22,7 @@ def main() -> None:
     p = Parameters.from_json(args.params)
     agreement = agreement_with_causal_effects(
         read_table(args.measurements),
-        read_table(args.single_heads),
+        read_table(args.single_heads, may_be_empty=True),
         top=p["heads.pool_size"],
         resamples=p["heads.bootstrap"],
         seed=p["heads.seed"],

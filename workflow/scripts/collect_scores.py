@@ -39,7 +39,7 @@ def main() -> None:
     tables = {}
     for name in TABLES:
         key = name.replace("-", "_")
-        files = [read_table(path) for path in getattr(args, key)]
+        files = [read_table(path, may_be_empty=name == "curves") for path in getattr(args, key)]
         tables[key] = pd.concat(files, ignore_index=True)
         write_table(getattr(args, f"all_{key}"), tables[key])
     scores, predictions = tables["scores"], tables["predictions"]

@@ -33,7 +33,7 @@ def main() -> None:
     p = Parameters.from_json(args.params)
     scores = read_table(args.head_scores, COLUMNS["head_scores"])
     attended = attention_of_best_head(
-        read_table(args.attention_rows, COLUMNS["attention_rows"]),
+        read_table(args.attention_rows, COLUMNS["attention_rows"], may_be_empty=True),
         ranked_scores(scores, 1),
         1,
         p["report.worked_example"],

@@ -24,7 +24,7 @@ def main() -> None:
     args = parser.parse_args()
     p = Parameters.from_json(args.params)
     boot = Bootstrap(p["significance.bootstrap"], p["significance.seed"])
-    curves = read_table(args.curves, COLUMNS["curves"])
+    curves = read_table(args.curves, COLUMNS["curves"], may_be_empty=True)
     save(figure1(curves, ("teacher", *p["distil.methods"]), boot), args.pdf, args.png)
 
 

@@ -24,7 +24,7 @@ def main() -> None:
     parser.add_argument("--params", required=True, help="JSON object of parameters")
     args = parser.parse_args()
     Parameters.from_json(args.params)
-    summary = read_table(args.summary, COLUMNS["patching_summary"])
+    summary = read_table(args.summary, COLUMNS["patching_summary"], may_be_empty=True)
     save(patching_figure(summary, args.phase), args.pdf, args.png)
 
 

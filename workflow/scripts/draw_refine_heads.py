@@ -26,7 +26,7 @@ def main() -> None:
     p = Parameters.from_json(args.params)
     boot = Bootstrap(p["significance.bootstrap"], p["significance.seed"])
     scores = read_table(args.head_scores, COLUMNS["head_scores"])
-    dynamics = read_table(args.dynamics, COLUMNS["dynamics"])
+    dynamics = read_table(args.dynamics, COLUMNS["dynamics"], may_be_empty=True)
     figure = figure7(scores, dynamics, p["teacher.architecture.layers"], boot)
     save(figure, args.pdf, args.png)
 

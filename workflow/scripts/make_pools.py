@@ -22,7 +22,7 @@ def main() -> None:
     args = parser.parse_args()
     p = Parameters.from_json(args.params)
     scores, size = read_table(args.head_scores), p["heads.pool_size"]
-    deviation = margin_deviation(read_table(args.margins))
+    deviation = margin_deviation(read_table(args.margins, may_be_empty=True))
     pools = choose_pools(scores, deviation, size=size, temperature=p["heads.pool_temperature"])
     flagged = {phase: flagged_heads(scores, phase, size=size) for phase in (1, 2)}
     write_pools(args.pools, pools, flagged)

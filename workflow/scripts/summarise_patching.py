@@ -27,7 +27,9 @@ def main() -> None:
     options = {"resamples": p["significance.bootstrap"], "seed": p["patching.seed"]}
     margin = summarise(read_table(args.margin), count, **options)
     generated = summarise(
-        read_table(args.generated), min(count, p["patching.generated_examples"]), **options
+        read_table(args.generated, may_be_empty=True),
+        min(count, p["patching.generated_examples"]),
+        **options,
     )
     write_table(args.summary, pd.concat([margin, generated], ignore_index=True))
 

@@ -56,6 +56,14 @@ COLUMNS: dict[str, tuple[str, ...]] = {
 }
 """Table name -> the columns read. Files may hold more."""
 
+MAY_BE_EMPTY = frozenset(
+    {
+        *("reliability", "causal_agreement", "dynamics", "attention_rows"),
+        *("generated", "manipulation", "patching_summary", "curves"),
+    }
+)
+"""Tables that have no rows where models decide nothing; claims on them are then not tested."""
+
 
 CONTENT = {
     "head_scores": "head scores",
@@ -164,7 +172,7 @@ def read_evidence(
     tables = {}
     for name, path in paths.items():
         wanted = COLUMNS[name]
-        frame = read_table(path)
+        frame = read_table(path, may_be_empty=name in MAY_BE_EMPTY)
         missing = [column for column in wanted if column not in frame.columns]
         if missing:
             raise InputError(
