@@ -131,6 +131,17 @@ def test_table_without_rows_is_refused_unless_it_may_be_empty(tmp_path: Path) ->
         assert artifacts.read_table(path, columns, may_be_empty=True).empty
 
 
+@pytest.mark.parametrize("name", WRITERS)
+def test_directory_and_file_in_each_other_s_place_are_named(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).mkdir()
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match=rf"{name} is a directory"):
+        READERS[name](tmp_path / name)
+    for path in (tmp_path / name, tmp_path / "file" / name, tmp_path / "file" / "sub" / name):
+        with pytest.raises(InputError, match=rf"{name} could not be written.*\n.*move away"):
+            WRITERS[name](path)
+
+
 def test_failed_write_keeps_the_old_file_and_leaves_no_rubbish(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     artifacts.write_text(path, "old")

@@ -60,6 +60,11 @@ def test_a_missing_file_is_named(file: Path) -> None:
         read_yaml_mapping(file)
 
 
+def test_a_directory_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="is a directory"):
+        read_yaml_mapping(tmp_path)
+
+
 def test_a_file_that_is_no_text_is_named(file: Path) -> None:
     file.write_bytes(b"a: \xff\xfe\n")
     with pytest.raises(InputError, match=r"values\.yaml is not UTF-8"):

@@ -11,7 +11,7 @@ import errno
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -50,7 +50,8 @@ def replacing(path: str | Path) -> Iterator[Path]:
             raise
         raise explained from error
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(NotADirectoryError):  # its folder was never made
+            temporary.unlink(missing_ok=True)
 
 
 def partial_name(path: Path, process: str) -> str:
@@ -181,6 +182,11 @@ def read_text(path: str | Path) -> str:
 
 def _existing(path: str | Path) -> Path:
     path = Path(path)
+    if path.is_dir():
+        raise InputError(
+            f"{path} is a directory, a file is expected",
+            f"move it away and make the file: snakemake --cores 2 {path}",
+        )
     if not path.is_file():
         raise InputError(f"{path} is missing", f"make it: snakemake --cores 2 {path}")
     return path
@@ -221,6 +227,12 @@ def _explain_write_failure(path: Path, error: Exception) -> InputError | None:
         )
     if number in (errno.EACCES, errno.EROFS, errno.EPERM):
         return InputError(f"{path} could not be written: {error}", f"make {path.parent} writable")
+    if number in (errno.EISDIR, errno.ENOTDIR, errno.EEXIST):
+        return InputError(
+            f"{path} could not be written: {error}",
+            f"move away the directory that stands at {path}, or the file that stands where a "
+            "folder above it belongs",
+        )
     return None
 
 

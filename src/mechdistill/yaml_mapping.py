@@ -55,6 +55,10 @@ def read_yaml_mapping(path: Path) -> dict[str, Any]:
         raise InputError(
             f"{path} does not exist", "Restore it, for example with `git checkout`."
         ) from error
+    except IsADirectoryError as error:
+        raise InputError(
+            f"{path} is a directory, a file is expected", "Move it away and restore the file."
+        ) from error
     except UnicodeDecodeError as error:
         raise InputError(f"{path} is not UTF-8 text: {error}", "Save it as UTF-8.") from error
     try:

@@ -157,7 +157,8 @@ def read_label_space(path: str | Path) -> LabelSpace:
         )
     except (KeyError, TypeError) as error:
         raise InputError(
-            f"{path} is no label space: {error}", f"make it again: snakemake --cores 2 {path}"
+            f"{path} is no label space: {error}",
+            f"delete it and make it again: rm {path} && snakemake --cores 2 {path}",
         ) from error
 
 

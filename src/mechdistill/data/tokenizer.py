@@ -81,7 +81,7 @@ def load_tokenizer(path: str | Path) -> PreTrainedTokenizerFast:
     except Exception as error:  # tokenizers raises plain Exception
         raise InputError(
             f"{path} cannot be read as a tokenizer: {error}",
-            f"make it again: snakemake --cores 2 {path}",
+            f"delete it and make it again: rm {path} && snakemake --cores 2 {path}",
         ) from error
 
 
