@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+from mechdistill.artifacts import read_json, write_json
 from mechdistill.errors import InputError
 from mechdistill.models.loading import build_model, load_model, save_model
 from mechdistill.models.tap import IMPLEMENTATION
@@ -71,6 +72,15 @@ def test_weights_of_another_architecture_are_refused(tmp_path):
     save_model(build(hidden_size=32), tmp_path / "b.safetensors", tmp_path / "b.json")
     with pytest.raises(InputError, match=r"a\.safetensors does not fit"):
         load_model(tmp_path / "a.safetensors", tmp_path / "b.json")
+
+
+@pytest.mark.parametrize("wrong", [{"model_type": None}, {"num_attention_heads": "x"}, None])
+def test_configuration_with_wrong_content_is_named(tmp_path, wrong):
+    save_model(build(), tmp_path / "a.safetensors", tmp_path / "a.json")
+    content = {} if wrong is None else {**read_json(tmp_path / "a.json"), **wrong}
+    write_json(tmp_path / "a.json", content)
+    with pytest.raises(InputError, match=r"a\.json is no configuration"):
+        load_model(tmp_path / "a.safetensors", tmp_path / "a.json")
 
 
 def test_unknown_family_is_refused():

@@ -53,12 +53,19 @@ def load_model(weights_path: str | Path, config_path: str | Path) -> Any:
     """A saved model, attached to the tap, in evaluation mode and fp32.
 
     Raises:
-        InputError: a file is missing or damaged, or the weights do not fit the configuration.
+        InputError: a file is missing or damaged, the configuration is none of a known family, or
+            the weights do not fit it.
     """
     config = read_json(config_path)
     weights, _ = read_tensors(weights_path)
-    with torch.random.fork_rng(devices=[]):  # the weights drawn here are overwritten at once
-        model = family(config["model_type"]).from_config(config)
+    try:
+        with torch.random.fork_rng(devices=[]):  # the weights drawn here are overwritten at once
+            model = family(config["model_type"]).from_config(config)
+    except Exception as error:  # transformers raises many kinds, also some of its own
+        raise InputError(
+            f"{config_path} is no configuration of a model ({type(error).__name__}: {error})",
+            f"delete it and make it again: rm {config_path} && snakemake --cores 2 {config_path}",
+        ) from error
     try:
         model.load_state_dict(weights)
     except RuntimeError as error:
