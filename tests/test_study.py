@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +88,7 @@ def test_the_command_line_wins_over_the_overlay() -> None:
         ("data.world.groups_in_context", 24, r"below regions, which is 24"),
         ("data.world.problems_max", 7, r"problems_max is 7 .*at least 1 and at most 6"),
         ("data.world.never_gold", 25, r"never_gold is 25: it must be at most regions, which is 24"),
+        ("evaluate.precision_at", [1, 1], r"precision_at is \[1, 1\]: each may stand there once"),
         ("heads.pool_size", 13, r"heads\.pool_size is 13: it must be at most 12"),
         ("report.worked_example", 100, r"report\.worked_example is 100"),
         ("patching.generated_examples", 61, r"patching\.generated_examples is 61"),
@@ -108,8 +110,8 @@ def test_the_study_s_limits_of_the_candidate_list_are_those_of_the_world() -> No
             world = base | {"groups_in_context": groups, "problems_max": most, "problems_min": 1}
             taken = []
             for check in (
-                lambda: study.World.model_validate(world),
-                lambda: WorldSettings.of(0, world),
+                partial(study.World.model_validate, world),
+                partial(WorldSettings.of, 0, world),
             ):
                 try:
                     check()

@@ -281,6 +281,13 @@ class Evaluate(Section):
     """k of P@k."""
     shuffles_seed: Seed
 
+    @model_validator(mode="after")
+    def _no_repeats(self) -> Self:
+        numbers = list(self.precision_at)
+        if len(set(numbers)) < len(numbers):
+            raise ValueError(f"precision_at is {numbers}: each may stand there once")
+        return self
+
 
 class Significance(Section):
     """Tests of differences between methods."""

@@ -89,7 +89,8 @@ def _parsed(path: Path) -> ast.Module:
     try:
         return ast.parse(path.read_text(encoding="utf-8"))
     except SyntaxError as error:
-        raise InputError(f"{path}, line {error.lineno or 1}: {error.msg}", "mend that line") from error
+        where = f"{path}, line {error.lineno or 1}"
+        raise InputError(f"{where}: {error.msg}", "mend that line") from error
     except ValueError as error:  # a zero byte, or no UTF-8
         raise InputError(f"{path} is no Python: {error}", "save it as UTF-8 text") from error
 
