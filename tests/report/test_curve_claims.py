@@ -1,7 +1,9 @@
 import numpy as np
+import pandas as pd
 import pytest
 
 from mechdistill.report.claims import curves
+from mechdistill.report.claims.scores import difference
 from mechdistill.report.evidence import NotTested
 from mechdistill.report.verdicts import Verdict
 
@@ -116,3 +118,64 @@ def test_closest_to_the_teacher(build):
     shapes["mech", "focus"] = lambda t: rising(t) - 0.4
     worse = curves.mech_follows_teacher(build.evidence(curves=build.curves(shapes)))
     assert worse.decided is Verdict.DOES_NOT_HOLD
+
+
+def of_seeds(frame, method, seeds):
+    """The frame with the seeds of one method renamed, the surplus left out."""
+    mine = frame["method"] == method
+    renamed = frame["seed"].where(~mine, frame["seed"].map(dict(enumerate(seeds))))
+    return frame.assign(seed=renamed).dropna(subset="seed").astype({"seed": int})
+
+
+def distances(seed_of_far, *, seeds):
+    """Curves of mech, near the teacher, and of vanilla, far only with one seed."""
+    t = np.linspace(0, 1, 11)
+    away = {"teacher": {0: 0.0}, "mech": dict.fromkeys(seeds["mech"], 0.1)}
+    away["vanilla"] = {s: 0.5 if s == seed_of_far else 0.1 for s in seeds["vanilla"]}
+    rows = [
+        (m, m, seed, note, "cumulative", metric, x, 0.3 + far + 0.01 * i)
+        for m, by_seed in away.items()
+        for seed, far in by_seed.items()
+        for i, note in enumerate("abcdef")
+        for metric in ("focus", "confusion")
+        for x in t
+    ]
+    columns = ["model", "method", "seed", "example", "kind", "metric", "t", "value"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def test_curves_are_paired_by_seed_number_and_not_by_place(build):
+    """With the shared seed 1 both are equally far; seed 2 alone makes vanilla farther."""
+    few = build.with_methods("vanilla", "mech")
+    frame = distances(2, seeds={"mech": (0, 1), "vanilla": (1, 2)})
+    outcome = curves.mech_follows_teacher(few.evidence(curves=frame))
+    assert outcome.parts[0].estimate.effect == pytest.approx(0.0, abs=1e-12)
+    assert outcome.decided is Verdict.NO_DIFFERENCE
+
+
+def test_curves_of_unequal_numbers_of_seeds_are_compared_on_the_shared(build):
+    few = build.with_methods("vanilla", "mech")
+    frame = distances(2, seeds={"mech": (0, 2), "vanilla": (0, 1, 2)})
+    outcome = curves.mech_follows_teacher(few.evidence(curves=frame))
+    assert outcome.parts[0].estimate.effect == pytest.approx(0.2)
+
+
+def test_curves_without_a_shared_seed_are_not_compared(build):
+    few = build.with_methods("vanilla", "mech")
+    frame = distances(2, seeds={"mech": (0, 1), "vanilla": (2, 3)})
+    with pytest.raises(NotTested, match="seed"):
+        curves.mech_follows_teacher(few.evidence(curves=frame))
+
+
+def test_scores_are_paired_by_seed_number_and_not_by_place(build):
+    scores = build.scores({("vanilla", "focus"): 0.5, ("p1_only", "focus"): 0.6}, seeds=3)
+    shifted = of_seeds(scores, "p1_only", (1, 2, 3))
+    by_seed = scores.pivot_table(index="example", columns=["method", "seed"], values="value")
+    paired = [by_seed["p1_only", s - 1] - by_seed["vanilla", s] for s in (1, 2)]
+    found = difference(build.evidence(scores=shifted), "focus", "p1_only", "vanilla")
+    assert found.effect == pytest.approx(np.mean(paired))
+    one_less = shifted[(shifted["method"] != "vanilla") | (shifted["seed"] > 0)]
+    assert difference(build.evidence(scores=one_less), "focus", "p1_only", "vanilla") == found
+    with pytest.raises(NotTested, match="seed"):
+        apart = of_seeds(scores, "p1_only", (5, 6, 7))
+        difference(build.evidence(scores=apart), "focus", "p1_only", "vanilla")

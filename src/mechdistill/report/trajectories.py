@@ -5,6 +5,8 @@ Traces are warped so that the first refinement position lies at `SPLIT`.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 import pandas as pd
 
@@ -71,11 +73,29 @@ def stage_start(stage: str) -> int:
     return int(stage.rstrip("+").split("-")[0])
 
 
-def as_grid(values: pd.Series, examples: list[str]) -> np.ndarray:
-    """A series over (seed, example) as an array [seeds, examples]; gaps are NaN."""
-    table = values.unstack("example").reindex(columns=examples)
+def as_grid(values: pd.Series, examples: list[str], seeds: list[int] | None = None) -> np.ndarray:
+    """A series over (seed, example) as an array [seeds, examples]; gaps are NaN.
+
+    Args:
+        values: one value a seed and example.
+        examples: the columns.
+        seeds: the rows; all of the series' own, ascending, if not given.
+    """
+    table = values.unstack("example").reindex(index=seeds, columns=examples)
     grid: np.ndarray = table.to_numpy(dtype=float)
     return grid
+
+
+def shared_seeds(*seeds: Iterable[int]) -> list[int]:
+    """Training seeds that occur in every set, ascending.
+
+    Raises:
+        NotTested: there is none.
+    """
+    shared = sorted(set.intersection(*map(set, seeds)))
+    if not shared:
+        raise NotTested("the compared methods have no training seed in common")
+    return shared
 
 
 def shared_examples(*series: pd.Series) -> list[str]:

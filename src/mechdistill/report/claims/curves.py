@@ -20,6 +20,7 @@ from mechdistill.report.trajectories import (
     late,
     rank_correlations,
     shared_examples,
+    shared_seeds,
     slopes,
     trajectories,
 )
@@ -144,5 +145,6 @@ def _farther(evidence: Evidence, other: str, metric: str) -> Estimate:
 
     mech, rest = distance("mech"), distance(other)
     examples = shared_examples(mech, rest)
-    gap: np.ndarray = as_grid(rest, examples) - as_grid(mech, examples)
+    seeds = shared_seeds(*(values.index.get_level_values("seed") for values in (mech, rest)))
+    gap: np.ndarray = as_grid(rest, examples, seeds) - as_grid(mech, examples, seeds)
     return evidence.design.bootstrap.grid(gap, "cosine (mean over t)")

@@ -11,11 +11,21 @@ import pandas as pd
 
 from mechdistill.report.evidence import Evidence, NotTested
 from mechdistill.report.metrics import BY_KEY
+from mechdistill.report.trajectories import shared_seeds
 from mechdistill.report.verdicts import Estimate
+from mechdistill.significance.plan import TEACHER
 
 
-def score_grid(scores: pd.DataFrame, metric: str, method: str, notes: list[str]) -> np.ndarray:
+def score_grid(
+    scores: pd.DataFrame,
+    metric: str,
+    method: str,
+    notes: list[str],
+    seeds: list[int] | None = None,
+) -> np.ndarray:
     """Scores of one method as [seeds, notes], seeds ascending; the teacher has one row.
+
+    `seeds` are the rows of a student, all of its own if not given.
 
     Raises:
         NotTested: the method was not trained or the metric not measured on it.
@@ -24,7 +34,8 @@ def score_grid(scores: pd.DataFrame, metric: str, method: str, notes: list[str])
     if chosen.empty:
         raise NotTested(f"{_long(metric)} of {method} was not measured")
     table = chosen.pivot_table(index="seed", columns="example", values="value", dropna=False)
-    grid: np.ndarray = table.reindex(columns=notes).to_numpy(dtype=float)
+    rows = None if method == TEACHER else seeds
+    grid: np.ndarray = table.reindex(index=rows, columns=notes).to_numpy(dtype=float)
     return grid
 
 
@@ -33,6 +44,21 @@ def shared_notes(scores: pd.DataFrame, metric: str, methods: tuple[str, ...]) ->
     rows = scores[scores["metric"] == metric]
     sets = [set(rows.loc[rows["method"] == method, "example"]) for method in methods]
     return sorted(set.intersection(*sets))
+
+
+def seeds_of(scores: pd.DataFrame, metrics: tuple[str, ...], methods: tuple[str, ...]) -> list[int]:
+    """Seeds with which every student among the methods was scored on every metric.
+
+    Raises:
+        NotTested: there is none.
+    """
+    rows = {
+        (metric, method): scores[(scores["metric"] == metric) & (scores["method"] == method)]
+        for metric in metrics
+        for method in methods
+        if method != TEACHER
+    }
+    return shared_seeds(*(chosen["seed"] for chosen in rows.values()))
 
 
 def difference(evidence: Evidence, metric: str, method: str, reference: str) -> Estimate:
@@ -49,10 +75,10 @@ def difference(evidence: Evidence, metric: str, method: str, reference: str) -> 
         return -mirrored
     scores = evidence.table("scores")
     notes = shared_notes(scores, metric, (method, reference))
-    ours = score_grid(scores, metric, method, notes)
-    theirs = score_grid(scores, metric, reference, notes)
-    if 1 not in (len(ours), len(theirs)) and len(ours) != len(theirs):
-        raise NotTested(f"{method} and {reference} were trained on different numbers of seeds")
+    for name in (method, reference):
+        score_grid(scores, metric, name, notes)  # names the one that was not measured
+    seeds = seeds_of(scores, (metric,), (method, reference))
+    ours, theirs = (score_grid(scores, metric, m, notes, seeds) for m in (method, reference))
     return evidence.design.bootstrap.grid(ours - theirs, unit_of(metric))
 
 

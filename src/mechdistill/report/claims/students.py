@@ -6,7 +6,13 @@ import numpy as np
 import pandas as pd
 
 from mechdistill.report.claims.registry import Outcome, claim
-from mechdistill.report.claims.scores import difference, score_grid, shared_notes, unit_of
+from mechdistill.report.claims.scores import (
+    difference,
+    score_grid,
+    seeds_of,
+    shared_notes,
+    unit_of,
+)
 from mechdistill.report.evidence import Evidence, NotTested
 from mechdistill.report.formats import count, percent, plain, signed
 from mechdistill.report.metrics import BY_KEY, TABLE1, Metric
@@ -158,9 +164,10 @@ def _share_difference(evidence: Evidence, one: str, other: str) -> Estimate:
     methods = (PROPOSED, PLAIN, TEACHER)
     shared = [set(shared_notes(scores, metric, methods)) for metric in (one, other)]
     notes = sorted(shared[0] & shared[1])
+    seeds = seeds_of(scores, (one, other), methods)
     grids: list[np.ndarray] = []
     for metric in (one, other):
-        mech, vanilla, teacher = (score_grid(scores, metric, m, notes) for m in methods)
+        mech, vanilla, teacher = (score_grid(scores, metric, m, notes, seeds) for m in methods)
         grids += [mech - vanilla, teacher - vanilla]
     return evidence.design.bootstrap.grids(
         grids, lambda m: 100 * (m[0] / m[1] - m[2] / m[3]), "percentage points of the gap"
