@@ -39,7 +39,9 @@ def metrics_measure_meaning(evidence: Evidence) -> Outcome:
 
 def _within(evidence: Evidence, metric: str, control: str) -> Estimate:
     scores = evidence.table("scores")
-    notes = shared_notes(scores, metric, ("teacher",))
+    # the shuffled control is taken on the notes of the curves alone
+    both = (set(shared_notes(scores, name, ("teacher",))) for name in (metric, control))
+    notes = sorted(set.intersection(*both))
     values = [score_grid(scores, name, "teacher", notes) for name in (metric, control)]
     return evidence.design.bootstrap.grid(values[0] - values[1], "cosine")
 
