@@ -114,7 +114,7 @@ CODE: dict[str, set[str]] = {
     "distil/methods/p1_only.py": set(),
     "evaluate/curves.py": SCORING | AFTER_SCORES,
     "significance/measures.py": AFTER_SCORES,
-    "report/captions.py": {"write_report"},
+    "report/page/captions.py": {"write_report"},
 }
 EVERY_PACKAGE = (
     *("data/notes.py", "models/tap.py", "traces/parse.py", "heads/refine.py"),
