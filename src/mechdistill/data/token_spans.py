@@ -1,0 +1,73 @@
+"""Where tokens stand in the text that they spell, for any fast tokenizer.
+
+Ids that a model wrote need not be the ids that a tokenizer would choose for the same text, so
+nothing here encodes a text again to find out what stands where: the ids themselves are decoded,
+one more at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+Span = tuple[int, int]
+
+_ANCHOR = "\n"
+"""A character that no tokenizer merges with a following letter, digit, bracket or single space."""
+
+
+def token_spans(tokenizer: Any, ids: Sequence[int]) -> tuple[str, list[Span]]:
+    """The text of the ids, special tokens spelled out, and each token's [start, end) in it.
+
+    A space that parts a token from the one before belongs to the later one. A token that holds a
+    part of a character (byte-level vocabularies, byte fallback) holds the character, so the
+    tokens of one character overlap.
+    """
+    ids = list(ids)
+    text = decode(tokenizer, ids)
+    spans, done = [], 0
+    for count in range(1, len(ids) + 1):
+        so_far = decode(tokenizer, ids[:count])
+        start, done = done, _shared(so_far, text)
+        spans.append((start, done + (len(so_far) > done)))  # more: bytes of an unfinished character
+    return text, spans
+
+
+def decode(tokenizer: Any, ids: Sequence[int], *, skip_special_tokens: bool = False) -> str:
+    """Exactly what the ids spell: no clean-up of spaces."""
+    return str(
+        tokenizer.decode(
+            list(ids),
+            skip_special_tokens=skip_special_tokens,
+            clean_up_tokenization_spaces=False,
+        )
+    )
+
+
+@lru_cache(maxsize=1 << 16)
+def encode_continuation(tokenizer: Any, text: str) -> tuple[int, ...]:
+    """Token ids of a text that goes on from other text.
+
+    Some tokenizers treat the start of a text as the start of a word ("prefix space"), which it is
+    not here. The text may begin with one space.
+    """
+    encoded = tokenizer.backend_tokenizer.encode(_ANCHOR + text, add_special_tokens=False)
+    first = next(
+        (i for i, (start, end) in enumerate(encoded.offsets) if end > len(_ANCHOR)),
+        len(encoded.ids),
+    )
+    return tuple(encoded.ids[first:])
+
+
+def covering(spans: Sequence[Span], wanted: Span) -> tuple[int, ...]:
+    """Indices of the tokens that overlap [start, end)."""
+    begin, stop = wanted
+    return tuple(i for i, (start, end) in enumerate(spans) if start < stop and begin < end)
+
+
+def _shared(first: str, second: str) -> int:
+    """Length of the common beginning of two texts."""
+    if second.startswith(first):
+        return len(first)
+    return next((i for i, (a, b) in enumerate(zip(first, second)) if a != b), len(second))
