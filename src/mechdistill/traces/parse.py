@@ -1,22 +1,26 @@
 """Parse a trace into segments, mentions, decision events, refinement positions and answer.
 
-Works on token ids alone, and on any text that a student may write: what does not parse is marked
-in `Trace.status`, never dropped, never an error. Positions index z = prompt + trace, without
-padding; a query position q is the one whose logits predict token q + 1.
+Works on the ids that a model wrote, of any fast tokenizer, and on any text that a student may
+write: what does not parse is marked in `Trace.status`, never dropped, never an error. The text is
+cut into units (a region, a label, a number, an option, a heading); what is found there is carried
+over to the ids that spell it. Positions index z = prompt + trace, without padding; a query
+position q is the one whose logits predict token q + 1.
+
+A decision between texts of several tokens falls at the first token at which its target and some
+alternative part, given what they share (see `Written.choice`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Literal
 
 from transformers import PreTrainedTokenizerFast
 
 from mechdistill.data.examples import Example
 from mechdistill.data.labels import LabelSpace
-from mechdistill.data.notes import MAX_PROBLEMS
-from mechdistill.data.prompts import ANSWER, OPTIONS, REVIEW, VERDICT
 from mechdistill.data.tokenizer import decode_trace, encode_prompt
+from mechdistill.data.units import Unit
+from mechdistill.traces.written import Choice, Written
 
 Segment = Literal["early", "late", "answer"]
 Verdict = Literal["kept", "rejected", "open"]
@@ -24,7 +28,7 @@ Verdict = Literal["kept", "rejected", "open"]
 
 @dataclass(frozen=True)
 class Mention:
-    """A region or label named by the trace, [start, end) in z, with its clause's verdict."""
+    """A region or label that the trace names, its tokens [start, end), and its clause's verdict."""
 
     kind: Literal["region", "label"]
     code: str
@@ -39,7 +43,9 @@ class Mention:
 class Event:
     """A decision token: region, within-region option, or departure from the near-miss.
 
-    `target` is the gold choice for region and within, the kept code for departure.
+    `target` is the gold choice for region and within, the kept code for departure. `target` and
+    `foils` are the tokens at which the choices part at `query`; `foil_codes` are the choices that
+    part there, `deeper` counts those that share the target's token and part from it later.
     """
 
     kind: Literal["region", "within", "departure"]
@@ -50,6 +56,7 @@ class Event:
     target_code: str
     foil_codes: tuple[str, ...]
     clause: int
+    deeper: int = 0
 
 
 @dataclass(frozen=True)
@@ -57,8 +64,10 @@ class RefinePosition:
     """A query of contrastive reasoning, with the clause's pair and the earlier mentions.
 
     `target` and `foil` are the token ids at which gold and near-miss differ given the words so
-    far: option letters at the verdict, labels after the letter. `shortlist` and `near_miss` are
-    token positions before `query` of label mentions that the trace itself keeps and rejects.
+    far: at the option after the verdict, and at the label after the option. `shortlist` and
+    `near_miss` are the tokens of all label mentions that end before `query` and that the trace
+    itself keeps and rejects: all tokens of a mention, so attention on a mention is the sum over
+    them, and a mean over keys counts each.
     """
 
     query: int
@@ -97,37 +106,21 @@ OK = "ok"
 
 
 @dataclass(frozen=True)
-class _Alphabet:
-    """Token ids that carry structure."""
-
-    regions: dict[int, str]
-    labels: dict[int, str]
-    numbers: dict[int, int]
-    options: frozenset[int]
-    home: dict[str, str]  # label code -> region code
-    review: int
-    answer: int
-    verdict: int
-    stop: int
-    eos: int
-
-
-@dataclass(frozen=True)
 class _Clause:
-    """A clause [start, end) of z: its pair by option letter, and where the verdict falls."""
+    """A clause [start, end) of the units: its pair by option, and where the verdict falls."""
 
     index: int
     start: int
     end: int
     region: str
-    pair: dict[int, int]  # option id -> label id, of the options named before the verdict
+    pair: dict[str, str]  # option -> code, of the options named before the verdict
     verdict_at: int  # -1 if there is none
-    kept: int  # label id, -1 if no label follows the verdict
+    kept: str  # code, "" if no label follows the verdict
 
-    def rejected(self) -> int:
-        """Label id of the pair that the verdict leaves, -1 if that is not one label."""
-        others = [label for label in self.pair.values() if label != self.kept]
-        return others[0] if self.kept in self.pair.values() and len(others) == 1 else -1
+    def rejected(self) -> str:
+        """Code of the pair that the verdict leaves, "" if that is not one code."""
+        others = [code for code in self.pair.values() if code != self.kept]
+        return others[0] if self.kept in self.pair.values() and len(others) == 1 else ""
 
 
 def parse_trace(
@@ -140,104 +133,87 @@ def parse_trace(
     """Parse the tokens that a model wrote after the example's prompt.
 
     Args:
-        trace_ids: generated tokens, <eos> included if it was emitted; no padding.
+        trace_ids: generated tokens, the one that ends a text included if it was written; no
+            padding.
         early_tokens: width of the early window, which ends before the first clause.
     """
-    alphabet = _alphabet(tokenizer, space)
     prompt = encode_prompt(tokenizer, example.prompt)
-    z = [*prompt, *trace_ids]
     start = len(prompt)
-    written = len(z) - (bool(trace_ids) and z[-1] == alphabet.eos)
-    answer_at = _first(z, alphabet.answer, start, written)
-    clauses = _clauses(z, start, answer_at, alphabet)
-    late_start = clauses[0].start if clauses else -1
-    early_end = min(late_start if clauses else answer_at, start + early_tokens)
-    answer = _answer_positions(z, answer_at, written, alphabet)
-    mentions = _mentions(z, start, late_start, answer, clauses, alphabet)
+    finished = len(trace_ids) > 0 and trace_ids[-1] == tokenizer.eos_token_id
+    body = trace_ids[: len(trace_ids) - finished]
+    written = Written.of(body, start, tokenizer, space)
+    units = written.units
+    answer_at = _first(units, "answer", 0, len(units))
+    clauses = _clauses(units, answer_at)
+    late_start = written.position(clauses[0].start) if clauses else -1
+    reasoning_end = written.position(answer_at)
+    early_end = min(late_start if clauses else reasoning_end, start + early_tokens)
+    answer = _answer_units(units, answer_at)
+    mentions = list(_mentions(written, answer, clauses))
     return Trace(
         example=example.example,
         split=example.split,
-        tokens=tuple(z),
+        tokens=(*prompt, *trace_ids),
         prompt_length=start,
         text=decode_trace(tokenizer, trace_ids),
-        status=_status(written < len(z), answer, clauses),
-        answer=tuple(dict.fromkeys(alphabet.labels[z[p]] for p in answer)),
+        status=_status(finished, answer, clauses),
+        answer=tuple(dict.fromkeys(units[u].key for u in answer)),
         early=tuple(range(start - 1, early_end - 1)),
         late_start=late_start,
-        reasoning_end=answer_at,
+        reasoning_end=reasoning_end,
         mentions=tuple(mentions),
         events=(
-            *_region_events(z, start, early_end, example, alphabet),
-            *_clause_events(z, clauses, example, alphabet),
-            *_answer_events(z, answer, example, alphabet),
+            *_region_events(written, early_end, example, space),
+            *_clause_events(written, clauses, example, space),
+            *_answer_events(written, answer, example, space),
         ),
-        refine=tuple(_refine_positions(clauses, mentions, example, alphabet)),
+        refine=tuple(_refine_positions(written, clauses, mentions, example, space)),
     )
 
 
-@lru_cache(maxsize=8)
-def _alphabet(tokenizer: PreTrainedTokenizerFast, space: LabelSpace) -> _Alphabet:
-    ids = tokenizer.get_vocab()
-
-    def id_of(token: str) -> int:
-        return int(ids[token])
-
-    return _Alphabet(
-        regions={id_of(region.name): region.code for region in space.regions},
-        labels={id_of(label.text): label.code for label in space.labels},
-        numbers={id_of(f"#{index + 1}"): index for index in range(MAX_PROBLEMS)},
-        options=frozenset(map(id_of, OPTIONS)),
-        home={label.code: label.region for label in space.labels},
-        review=id_of(REVIEW),
-        answer=id_of(ANSWER),
-        verdict=id_of(VERDICT),
-        stop=id_of("."),
-        eos=int(tokenizer.eos_token_id),
-    )
+def _first(units: Sequence[Unit], kind: str, start: int, end: int) -> int:
+    """First unit of a kind in [start, end), `end` if there is none."""
+    return next((u for u in range(start, end) if units[u].kind == kind), end)
 
 
-def _first(z: Sequence[int], token: int, start: int, end: int) -> int:
-    """First position of a token in [start, end), `end` if there is none."""
-    return next((p for p in range(start, end) if z[p] == token), end)
-
-
-def _clauses(z: Sequence[int], start: int, end: int, alphabet: _Alphabet) -> list[_Clause]:
+def _clauses(units: Sequence[Unit], end: int) -> list[_Clause]:
     """Clauses before the answer: each from a problem number to the next one.
 
     They begin after the review's heading; without a heading, at the first number whose region is
     followed by a label.
     """
-    heading = _first(z, alphabet.review, start, end)
-    numbers = [p for p in range(start, end) if z[p] in alphabet.numbers]
+    heading = _first(units, "review", 0, end)
+    numbers = [u for u in range(end) if units[u].kind == "number"]
     if heading < end:
-        starts = [p for p in numbers if p > heading]
+        starts = [u for u in numbers if u > heading]
     else:
-        opened = (p for p in numbers if p + 2 < end and z[p + 2] in alphabet.labels)
+        opened = (u for u in numbers if u + 2 < end and units[u + 2].kind == "label")
         first = next(opened, end)
-        starts = [p for p in numbers if p >= first]
+        starts = [u for u in numbers if u >= first]
     ends = [*starts[1:], end][: len(starts)]
     return [
-        _clause(z, index, begin, finish, alphabet)
+        _clause(units, index, begin, finish)
         for index, (begin, finish) in enumerate(zip(starts, ends, strict=True))
     ]
 
 
-def _clause(z: Sequence[int], index: int, start: int, end: int, alphabet: _Alphabet) -> _Clause:
-    verdict = _first(z, alphabet.verdict, start, end)
-    pair: dict[int, int] = {}
-    for p in range(start, verdict - 1):
-        if z[p] in alphabet.labels and z[p + 1] in alphabet.options:
-            pair.setdefault(z[p + 1], z[p])
-    decided = verdict + 2 < end and z[verdict + 1] in alphabet.options
-    kept = z[verdict + 2] if decided and z[verdict + 2] in alphabet.labels else -1
-    region = alphabet.regions.get(z[start + 1], "") if start + 1 < end else ""
-    return _Clause(index, start, end, region, pair, verdict if kept >= 0 else -1, kept)
+def _clause(units: Sequence[Unit], index: int, start: int, end: int) -> _Clause:
+    verdict = _first(units, "verdict", start, end)
+    pair: dict[str, str] = {}
+    for u in range(start, verdict - 1):
+        if units[u].kind == "label" and units[u + 1].kind == "option":
+            pair.setdefault(units[u + 1].key, units[u].key)
+    decided = verdict + 2 < end and units[verdict + 1].kind == "option"
+    kept = units[verdict + 2].key if decided and units[verdict + 2].kind == "label" else ""
+    named = start + 1 < end and units[start + 1].kind == "region"
+    region = units[start + 1].key if named else ""
+    return _Clause(index, start, end, region, pair, verdict if kept else -1, kept)
 
 
-def _answer_positions(z: Sequence[int], start: int, end: int, alphabet: _Alphabet) -> list[int]:
-    """Positions of the labels from the answer's heading to its full stop."""
-    stop = _first(z, alphabet.stop, start, end)
-    return [p for p in range(start, stop) if z[p] in alphabet.labels]
+def _answer_units(units: Sequence[Unit], start: int) -> list[int]:
+    """The labels from the answer's heading to its full stop."""
+    stop = _first(units, "stop", start, len(units))
+    return [u for u in range(start, stop) if units[u].kind == "label"]
 
 
 def _status(finished: bool, answer: Sequence[int], clauses: Sequence[_Clause]) -> str:
@@ -252,163 +228,170 @@ def _status(finished: bool, answer: Sequence[int], clauses: Sequence[_Clause]) -
         return "clause without verdict"
     if any(len(set(clause.pair.values())) < 2 for clause in clauses):
         return "clause without pair"
-    if any(clause.rejected() < 0 for clause in clauses):
+    if any(not clause.rejected() for clause in clauses):
         return "verdict outside the pair"
     return OK
 
 
 def _mentions(
-    z: Sequence[int],
-    start: int,
-    late_start: int,
-    answer: Sequence[int],
-    clauses: Sequence[_Clause],
-    alphabet: _Alphabet,
-) -> list[Mention]:
-    kept_regions = {clause.region for clause in clauses if clause.kept >= 0}
-    early_end = late_start if clauses else (answer[0] if answer else len(z))
-    found = []
-    for p in range(start, early_end):
-        if code := alphabet.regions.get(z[p]):
-            verdict: Verdict = "kept" if code in kept_regions else "open"
-            found.append(Mention("region", code, p, p + 1, "early", -1, verdict))
-        elif code := alphabet.labels.get(z[p]):
-            found.append(Mention("label", code, p, p + 1, "early", -1, "open"))
+    written: Written, answer: Sequence[int], clauses: Sequence[_Clause]
+) -> Iterator[Mention]:
+    kept_regions = {clause.region for clause in clauses if clause.kept}
+    units = written.units
+    early_end = clauses[0].start if clauses else (answer[0] if answer else len(units))
+    for u in range(early_end):
+        if units[u].kind == "region":
+            verdict: Verdict = "kept" if units[u].key in kept_regions else "open"
+            yield Mention("region", units[u].key, *written.bounds[u], "early", -1, verdict)
+        elif units[u].kind == "label":
+            yield Mention("label", units[u].key, *written.bounds[u], "early", -1, "open")
     for clause in clauses:
-        for p in range(clause.start, clause.end):
-            if code := alphabet.regions.get(z[p]):
-                verdict = "kept" if code in kept_regions else "open"
-                found.append(Mention("region", code, p, p + 1, "late", clause.index, verdict))
-            elif code := alphabet.labels.get(z[p]):
-                verdict = _verdict(z[p], clause)
-                found.append(Mention("label", code, p, p + 1, "late", clause.index, verdict))
-    for p in answer:
-        found.append(Mention("label", alphabet.labels[z[p]], p, p + 1, "answer", -1, "kept"))
-    return found
+        for u in range(clause.start, clause.end):
+            where = written.bounds[u]
+            if units[u].kind == "region":
+                verdict = "kept" if units[u].key in kept_regions else "open"
+                yield Mention("region", units[u].key, *where, "late", clause.index, verdict)
+            elif units[u].kind == "label":
+                verdict = _verdict(units[u].key, clause)
+                yield Mention("label", units[u].key, *where, "late", clause.index, verdict)
+    for u in answer:
+        yield Mention("label", units[u].key, *written.bounds[u], "answer", -1, "kept")
 
 
-def _verdict(label: int, clause: _Clause) -> Verdict:
-    if clause.kept < 0:
+def _verdict(code: str, clause: _Clause) -> Verdict:
+    if not clause.kept:
         return "open"
-    if label == clause.kept:
+    if code == clause.kept:
         return "kept"
-    return "rejected" if label in clause.pair.values() else "open"
+    return "rejected" if code in clause.pair.values() else "open"
 
 
 def _region_events(
-    z: Sequence[int], start: int, end: int, example: Example, alphabet: _Alphabet
-) -> list[Event]:
+    written: Written, early_end: int, example: Example, space: LabelSpace
+) -> Iterator[Event]:
     """One event a problem: after its first early number comes its region."""
-    ids = {code: token for token, code in alphabet.regions.items()}
-    listed = {alphabet.home[code] for code in example.candidates}
+    listed = {space.label(code).region for code in example.candidates}
     decoys = sorted(listed - set(example.regions))
-    first: dict[int, int] = {}
-    for p in range(start, end - 1):
-        if z[p] in alphabet.numbers:
-            first.setdefault(alphabet.numbers[z[p]], p)
-    return [
-        Event(
-            kind="region",
-            segment="reasoning",
-            query=query,
-            target=ids[example.regions[problem]],
-            foils=tuple(ids[code] for code in decoys),
-            target_code=example.regions[problem],
-            foil_codes=tuple(decoys),
-            clause=-1,
+    seen: set[int] = set()
+    for u in range(len(written.units) - 1):
+        problem = int(written.units[u].key) - 1 if written.units[u].kind == "number" else -1
+        if not 0 <= problem < len(example.regions) or problem in seen:
+            continue
+        seen.add(problem)
+        region = example.regions[problem]
+        choice = written.choice(
+            u + 1, space.region(region).name, [space.region(code).name for code in decoys]
         )
-        for problem, query in first.items()
-        if problem < len(example.regions)
-    ]
+        if choice and choice.query + 1 < early_end:
+            yield _event("region", "reasoning", choice, region, decoys, -1)
 
 
 def _clause_events(
-    z: Sequence[int], clauses: Sequence[_Clause], example: Example, alphabet: _Alphabet
-) -> list[Event]:
-    """Within: the letter after the verdict, by gold. Departure: the label after that letter."""
-    events = []
+    written: Written, clauses: Sequence[_Clause], example: Example, space: LabelSpace
+) -> Iterator[Event]:
+    """Within: the option after the verdict, by gold. Departure: the label after that option."""
     for clause in clauses:
-        gold, near = _gold_and_other(clause, example, alphabet)
+        gold, near = _gold_and_other(clause, example)
         if gold:
-            letters = {label: option for option, label in clause.pair.items()}
-            target, foil = letters[gold], letters[near]
-            codes = alphabet.labels[gold], alphabet.labels[near]
-            query = clause.verdict_at
-            events.append(
-                Event(
-                    "within", "reasoning", query, target, (foil,), codes[0], codes[1:], clause.index
-                )
-            )
+            choice = _option_choice(written, clause, gold, near)
+            if choice:
+                yield _event("within", "reasoning", choice, gold, [near], clause.index)
         rejected = clause.rejected()
-        if rejected >= 0:
-            codes = alphabet.labels[clause.kept], alphabet.labels[rejected]
-            query = clause.verdict_at + 1
-            event = Event(
-                "departure",
-                "reasoning",
-                query,
-                clause.kept,
-                (rejected,),
-                codes[0],
-                codes[1:],
-                clause.index,
-            )
-            events.append(event)
-    return events
-
-
-def _gold_and_other(clause: _Clause, example: Example, alphabet: _Alphabet) -> tuple[int, int]:
-    """Label ids of the clause's gold code and of its other one; (0, 0) unless the pair is such."""
-    labels = list(dict.fromkeys(clause.pair.values()))
-    gold = [label for label in labels if alphabet.labels[label] in example.gold]
-    if clause.verdict_at < 0 or len(labels) != 2 or len(gold) != 1:
-        return 0, 0
-    return gold[0], labels[1 - labels.index(gold[0])]
+        if rejected:
+            at = clause.verdict_at + 2
+            choice = _label_choice(written, at, clause.kept, rejected, space)
+            if choice:
+                kept = clause.kept
+                yield _event("departure", "reasoning", choice, kept, [rejected], clause.index)
 
 
 def _answer_events(
-    z: Sequence[int], answer: Sequence[int], example: Example, alphabet: _Alphabet
-) -> list[Event]:
+    written: Written, answer: Sequence[int], example: Example, space: LabelSpace
+) -> Iterator[Event]:
     """Departures in the answer list: a gold code written, against its near-miss."""
-    ids = {code: token for token, code in alphabet.labels.items()}
     near = dict(zip(example.gold, example.near, strict=True))
-    events = []
-    for p in answer:
-        code = alphabet.labels[z[p]]
+    for u in answer:
+        code = written.units[u].key
         if code in near:
-            foil = near[code]
-            events.append(
-                Event("departure", "answer", p - 1, z[p], (ids[foil],), code, (foil,), -1)
-            )
-    return events
+            choice = _label_choice(written, u, code, near[code], space)
+            if choice:
+                yield _event("departure", "answer", choice, code, [near[code]], -1)
 
 
 def _refine_positions(
+    written: Written,
     clauses: Sequence[_Clause],
     mentions: Sequence[Mention],
     example: Example,
-    alphabet: _Alphabet,
-) -> list[RefinePosition]:
-    """Two a clause whose pair holds one gold code: before the letter, and before the label."""
-    positions = []
+    space: LabelSpace,
+) -> Iterator[RefinePosition]:
+    """Two a clause whose pair holds one gold code: at the option, and at the label."""
     for clause in clauses:
-        gold, near = _gold_and_other(clause, example, alphabet)
+        gold, near = _gold_and_other(clause, example)
         if not gold:
             continue
-        letters = {label: option for option, label in clause.pair.items()}
-        for query, target, foil in (
-            (clause.verdict_at, letters[gold], letters[near]),
-            (clause.verdict_at + 1, gold, near),
+        for choice in (
+            _option_choice(written, clause, gold, near),
+            _label_choice(written, clause.verdict_at + 2, gold, near, space),
         ):
-            before = [m for m in mentions if m.kind == "label" and m.start < query]
-            positions.append(
-                RefinePosition(
-                    query=query,
-                    target=target,
-                    foil=foil,
-                    clause=clause.index,
-                    shortlist=tuple(m.start for m in before if m.verdict == "kept"),
-                    near_miss=tuple(m.start for m in before if m.verdict == "rejected"),
-                )
+            if choice is None:
+                continue
+            before = [m for m in mentions if m.kind == "label" and m.end <= choice.query]
+            yield RefinePosition(
+                query=choice.query,
+                target=choice.target,
+                foil=choice.foils[0],
+                clause=clause.index,
+                shortlist=_tokens(before, "kept"),
+                near_miss=_tokens(before, "rejected"),
             )
-    return positions
+
+
+def _gold_and_other(clause: _Clause, example: Example) -> tuple[str, str]:
+    """The clause's gold code and its other one; two "" unless the pair is such."""
+    codes = list(dict.fromkeys(clause.pair.values()))
+    gold = [code for code in codes if code in example.gold]
+    if clause.verdict_at < 0 or len(codes) != 2 or len(gold) != 1:
+        return "", ""
+    return gold[0], codes[1 - codes.index(gold[0])]
+
+
+def _option_choice(written: Written, clause: _Clause, gold: str, near: str) -> Choice | None:
+    options = {code: option for option, code in clause.pair.items()}
+    return written.choice(clause.verdict_at + 1, options[gold], [options[near]])
+
+
+def _label_choice(
+    written: Written, at: int, target: str, foil: str, space: LabelSpace
+) -> Choice | None:
+    """Labels are compared as the trace writes the one at this unit: in full, or the code alone."""
+    if written.text_of(at) == written.units[at].key:
+        return written.choice(at, target, [foil])
+    return written.choice(at, space.label(target).text, [space.label(foil).text])
+
+
+def _event(
+    kind: Literal["region", "within", "departure"],
+    segment: Literal["reasoning", "answer"],
+    choice: Choice,
+    target_code: str,
+    foil_codes: Sequence[str],
+    clause: int,
+) -> Event:
+    return Event(
+        kind=kind,
+        segment=segment,
+        query=choice.query,
+        target=choice.target,
+        foils=tuple(choice.foils.values()),
+        target_code=target_code,
+        foil_codes=tuple(foil_codes[index] for index in choice.foils),
+        clause=clause,
+        deeper=choice.deeper,
+    )
+
+
+def _tokens(mentions: Sequence[Mention], verdict: Verdict) -> tuple[int, ...]:
+    """Tokens of the mentions with a verdict, in order."""
+    of = {p for m in mentions if m.verdict == verdict for p in range(m.start, m.end)}
+    return tuple(sorted(of))
