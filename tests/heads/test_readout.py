@@ -70,6 +70,24 @@ def test_pooled_sharpness_and_alignment_pool_before_they_measure(model, traces, 
     assert found["align"] == pytest.approx(np.mean(align), rel=1e-3)
 
 
+def test_change_by_epsilon_is_that_of_the_pooled_row_over_the_keys_each_query_sees(
+    model, traces, known
+):
+    members = (0, 1, 0.3), (2, 0, 0.7)
+    pools = Pools("teacher", pool(1, *members), pool(2, (0, 0, 1.0)), margin_std=1.0)
+    found = metrics_of(model, traces[:1], known, pools).iloc[0]
+    reading = read(model, all_places(traces[:1], *known))
+    changes = []
+    for slot, query in enumerate(traces[0].early):
+        row = sum(w * reading.early_rows(layer)[0][0, h, slot] for layer, h, w in members)
+        seen = row[: query + 1].double().numpy()
+        moment = scipy.stats.moment(seen, 4)
+        exact, printed = (moment / (seen.var() + eps) ** 2 for eps in (0.0, 1e-6))
+        changes.append(abs(printed - exact) / exact)
+    assert found["eps_change"] == pytest.approx(np.mean(changes), rel=1e-3)
+    assert found["eps_change_without_sinks"] != found["eps_change"]
+
+
 def test_empty_pool_has_no_metrics(model, traces, known):
     nobody = Pool(1, torch.tensor([]).long(), torch.tensor([]).long(), torch.tensor([]))
     pools = Pools("teacher", nobody, pool(2, (0, 0, 1.0)), margin_std=1.0)

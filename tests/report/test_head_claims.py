@@ -132,30 +132,21 @@ def test_quantity_that_is_nowhere_defined_is_not_tested(build, heads):
         claims.near_miss_similarity_falls(evidence)
 
 
-def rows_of(weights):
-    return pd.DataFrame(
-        {
-            "phase": 1,
-            "layer": 0,
-            "head": 0,
-            "example": [f"n{i}" for i in range(len(weights))],
-            "weights": weights,
-        }
-    )
+def test_kurtosis_is_stable_where_eps_moves_the_pooled_row_by_less_than_a_hundredth(build):
+    def decided(printed):
+        scores = build.scores(
+            {("teacher", "eps_change"): printed, ("teacher", "eps_change_without_sinks"): 0.5}
+        )
+        scores["value"] = scores["value"].where(scores["metric"] != "eps_change", printed)
+        return claims.kurtosis_is_stable(build.evidence(scores=scores)).decided
+
+    assert decided(0.001) is Verdict.HOLDS
+    assert decided(0.2) is Verdict.DOES_NOT_HOLD
 
 
-def test_kurtosis_stable_on_peaked_rows_and_not_on_flat_ones(build):
-    rng = np.random.default_rng(0)
-    peaked = [np.eye(40)[rng.integers(40)] * 0.9 + 0.1 / 40 for _ in range(10)]
-    assert (
-        claims.kurtosis_is_stable(build.evidence(attention_rows=rows_of(peaked))).decided
-        is Verdict.HOLDS
-    )
-    flat = [rng.dirichlet(np.full(2000, 5.0)) for _ in range(10)]
-    assert (
-        claims.kurtosis_is_stable(build.evidence(attention_rows=rows_of(flat))).decided
-        is Verdict.DOES_NOT_HOLD
-    )
+def test_kurtosis_of_a_teacher_without_a_pool_is_not_tested(build):
+    with pytest.raises(NotTested, match="pool of phase 1 is empty"):
+        claims.kurtosis_is_stable(build.evidence(scores=build.scores({("teacher", "focus"): 0.5})))
 
 
 def test_untested_parts_of_the_model_are_said_to_be_untested(build):

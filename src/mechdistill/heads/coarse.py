@@ -42,6 +42,19 @@ def kurtosis_as_printed(rows: Tensor, visible: Tensor, *, minimum_keys: int = 8)
     return _kurtosis(rows, visible, minimum_keys, times_keys=False)
 
 
+def change_by_epsilon(rows: Tensor, visible: Tensor, *, minimum_keys: int) -> Tensor:
+    """How much the printed eps moves the fourth standardised moment: ``|k_eps - k| / (k + 3)``.
+
+    Relative to kappa + 3, which is at least 1, since kappa itself passes through zero.
+
+    Arguments and shapes as `kurtosis`; NaN also for a uniform row, which has no moment.
+    """
+    wide = rows.double()
+    printed = kurtosis_as_printed(wide, visible, minimum_keys=minimum_keys)
+    moment = kurtosis(wide, visible, minimum_keys=minimum_keys) + 3
+    return ((printed + 3 - moment).abs() / moment).masked_fill(moment == 0, torch.nan)
+
+
 def log_kurtosis(kappa: Tensor) -> Tensor:
     """``log10(1 + max(kappa, 0))``: the scale of tables and losses; NaN stays NaN.
 

@@ -12,7 +12,7 @@ from torch.nn.functional import cosine_similarity
 
 from mechdistill.data.examples import Example
 from mechdistill.data.labels import LabelSpace
-from mechdistill.heads.coarse import drop_sinks, kurtosis, log_kurtosis
+from mechdistill.heads.coarse import change_by_epsilon, drop_sinks, kurtosis, log_kurtosis
 from mechdistill.heads.places import all_places
 from mechdistill.heads.pools import Pool, Pools
 from mechdistill.heads.reading import Reading, read_all, slot_mean
@@ -38,6 +38,9 @@ def read_mechanisms(
     ========================  ====================================================================
     sharp                     log10(1 + max(kappa, 0)) of the pooled row, sinks dropped
     sharp_of_heads            the same of each head's row, weighted mean: another number (B19)
+    eps_change                relative change of the pooled row's kurtosis by the printed eps, all
+                              visible keys (`mechdistill.heads.coarse.change_by_epsilon`)
+    eps_change_without_sinks  the same, sinks dropped
     align                     cosine of the pooled write with the unembedding anchor (A)
     loop                      weighted mean of the heads' loop-back (R)
     help                      cosine of the pooled write with the margin gradient at h_final
@@ -71,11 +74,18 @@ def read_mechanisms(
 def _metrics(reading: Reading, pools: Pools, minimum_keys: int) -> Iterator[tuple[str, Tensor]]:
     early, refine = reading.early >= 0, reading.refine >= 0
     if len(pools.phase1):
-        pooled, of_heads = _sharpness(reading, pools.phase1, minimum_keys)
+        pooled, visible = _pooled_rows(reading, pools.phase1)
+        sinkless, kept = drop_sinks(pooled, visible, reading.sinks()[:, 0])
+        sharp = log_kurtosis(kurtosis(sinkless, kept, minimum_keys=minimum_keys))
+        of_heads = _sharpness_of_heads(reading, pools.phase1, minimum_keys)
+        printed = change_by_epsilon(pooled, visible, minimum_keys=minimum_keys)
+        without = change_by_epsilon(sinkless, kept, minimum_keys=minimum_keys)
         write, _ = _pooled_writes(reading, pools.phase1)
         anchor = reading.anchor("unembed", layer=0)[:, None]
-        yield "sharp", _position_mean(pooled, early)
+        yield "sharp", _position_mean(sharp, early)
         yield "sharp_of_heads", _position_mean(of_heads, early)
+        yield "eps_change", _position_mean(printed, early)
+        yield "eps_change_without_sinks", _position_mean(without, early)
         yield "align", _position_mean(cosine_similarity(write, anchor, dim=-1), early)
     if len(pools.phase2):
         _, write = _pooled_writes(reading, pools.phase2)
@@ -86,18 +96,24 @@ def _metrics(reading: Reading, pools: Pools, minimum_keys: int) -> Iterator[tupl
         yield "help_scaled", _position_mean(scaled, refine)
 
 
-def _sharpness(reading: Reading, pool: Pool, minimum_keys: int) -> tuple[Tensor, Tensor]:
-    """Of the pooled row and, averaged, of the heads' rows: [B, E] each."""
-    pooled, of_heads = torch.zeros(()), torch.zeros(())
+def _pooled_rows(reading: Reading, pool: Pool) -> tuple[Tensor, Tensor]:
+    """The pooled row of each early query, sinks included, and its visible keys: [B, E, T] each."""
+    pooled = torch.zeros(())
     for layer in pool.used_layers():
         rows, visible = reading.early_rows(layer)
         weights = pool.layer_weights(layer, rows.shape[1])
         pooled = pooled + torch.einsum("bhqk,h->bqk", rows, weights)
-        head_rows, kept = drop_sinks(rows, visible, reading.sinks())
-        sharp = log_kurtosis(kurtosis(head_rows, kept, minimum_keys=minimum_keys))
-        of_heads = of_heads + torch.einsum("bhq,h->bq", sharp, weights)
-    row, kept = drop_sinks(pooled, visible[:, 0], reading.sinks()[:, 0])
-    return log_kurtosis(kurtosis(row, kept, minimum_keys=minimum_keys)), of_heads
+    return pooled, visible[:, 0]
+
+
+def _sharpness_of_heads(reading: Reading, pool: Pool, minimum_keys: int) -> Tensor:
+    """Weighted mean over the heads of each one's own sharpness: [B, E]."""
+    total = torch.zeros(())
+    for layer in pool.used_layers():
+        rows, kept = drop_sinks(*reading.early_rows(layer), reading.sinks())
+        sharp = log_kurtosis(kurtosis(rows, kept, minimum_keys=minimum_keys))
+        total = total + torch.einsum("bhq,h->bq", sharp, pool.layer_weights(layer, rows.shape[1]))
+    return total
 
 
 def _pooled_writes(reading: Reading, pool: Pool) -> tuple[Tensor, Tensor]:
