@@ -10,22 +10,27 @@ import pandas as pd
 from transformers import PreTrainedTokenizerFast
 
 from mechdistill.artifacts import read_table, write_table
+from mechdistill.data.frame import Frame
 from mechdistill.data.labels import LabelSpace
 from mechdistill.data.notes import Piece, Role
 from mechdistill.data.splits import SPLITS
+from mechdistill.data.tokenizer import decode_trace, is_word_level
 from mechdistill.data.world import Case, WorldSettings, draw_case
 from mechdistill.errors import InputError
 
 Span = tuple[int, int]
+
+NO_FRAME = Frame()
 
 
 @dataclass(frozen=True)
 class Example:
     """One note with its candidates in context.
 
-    `near`, `regions` and `cues` run parallel to `gold` (problem order). `evidence` and `cues` are
-    [start, end) character spans of `prompt`. `reference` is the templated trace: training target
-    of the teacher only.
+    `prompt` is all that a model reads before it writes, a demonstration and a chat template
+    included. `near`, `regions` and `cues` run parallel to `gold` (problem order). `evidence` and
+    `cues` are [start, end) character spans of `prompt`. `reference` is the templated trace:
+    training target of the teacher only.
     """
 
     example: str
@@ -40,9 +45,13 @@ class Example:
     reference: str
 
 
-def spans_of(pieces: Sequence[Piece], role: Role) -> tuple[Span, ...]:
-    """Character spans, in the text joined by single spaces, of the pieces with a role."""
-    starts = np.cumsum([0, *(len(piece.text) + 1 for piece in pieces)]).tolist()
+def spans_of(pieces: Sequence[Piece], role: Role, offset: int = 0) -> tuple[Span, ...]:
+    """Character spans of the pieces with a role in their text, joined by single spaces.
+
+    Args:
+        offset: characters before the text.
+    """
+    starts = np.cumsum([offset, *(len(piece.text) + 1 for piece in pieces)]).tolist()
     return tuple(
         (start, start + len(piece.text))
         for piece, start in zip(pieces, starts, strict=False)
@@ -50,18 +59,19 @@ def spans_of(pieces: Sequence[Piece], role: Role) -> tuple[Span, ...]:
     )
 
 
-def example_of(case: Case, name: str, split: str) -> Example:
+def example_of(case: Case, name: str, split: str, frame: Frame = NO_FRAME) -> Example:
     """The example that a drawn case makes."""
+    offset = len(frame.before)
     return Example(
         example=name,
         split=split,
-        prompt=case.prompt,
+        prompt=frame(case.prompt),
         gold=tuple(problem.gold for problem in case.problems),
         near=tuple(problem.near for problem in case.problems),
         regions=tuple(problem.region for problem in case.problems),
         candidates=tuple(code for pair in case.pairs for code in pair),
-        evidence=spans_of(case.pieces, Role.EVIDENCE),
-        cues=spans_of(case.pieces, Role.CUE),
+        evidence=spans_of(case.pieces, Role.EVIDENCE, offset),
+        cues=spans_of(case.pieces, Role.CUE, offset),
         reference=" ".join(case.reference),
     )
 
@@ -90,18 +100,28 @@ def draw_cases(
 
 
 def check_tokens(cases: Sequence[Case], tokenizer: PreTrainedTokenizerFast) -> None:
-    """Make sure that each piece of each case is one token.
+    """Make sure that a tokenizer can write each case.
+
+    With whole words as tokens each piece of a case must be one token; any other tokenizer must give
+    the text back as it was.
 
     Raises:
-        InputError: the tokenizer belongs to another label space.
+        InputError: it does not know some words, belongs to another label space, or changes texts.
     """
+    whole_words = is_word_level(tokenizer)
     for case in cases:
         for words in ([piece.text for piece in case.pieces], list(case.reference)):
-            ids = tokenizer(" ".join(words), add_special_tokens=False)["input_ids"]
-            if tokenizer.convert_ids_to_tokens(ids) != words:
+            text = " ".join(words)
+            ids = tokenizer(text, add_special_tokens=False)["input_ids"]
+            if whole_words and tokenizer.convert_ids_to_tokens(ids) != words:
                 raise InputError(
-                    f"the tokenizer splits or does not know words of {' '.join(words)[:80]!r}",
+                    f"the tokenizer splits or does not know words of {text[:80]!r}",
                     "make label_space.json and tokenizer.json again in one run",
+                )
+            if tokenizer.unk_token_id in ids or decode_trace(tokenizer, ids) != text:
+                raise InputError(
+                    f"the tokenizer does not give back {text[:80]!r} as it was",
+                    "take a model whose tokenizer keeps letters and spaces as they are",
                 )
 
 

@@ -12,6 +12,7 @@ from enum import StrEnum
 import numpy as np
 
 MAX_PROBLEMS = 6
+NOTE_START = "History:"
 
 
 class Role(StrEnum):
@@ -57,6 +58,23 @@ FILLERS = (
     "comfortable at rest",
 )
 NEUTRAL_CUES = ("as described", "of this kind", "under observation", "as before")
+NEUTRAL_WORDS = (
+    "well",
+    "today",
+    "so far",
+    "at present",
+    "as it was",
+    "in this way",
+    "as it was before",
+    "at this time only",
+    "as it was some time ago",
+    "as far as is known now",
+    "as far as is known at this time",
+    "as far as is known from all that was told",
+    "as far as is known from all that was told at this time",
+    "in this way and in no other as far as is known at this time",
+)
+"""Say nothing; behind a neutral phrase or a cue they make it longer (see `twins`)."""
 FOUND = ("noted", "seen", "found", "observed")
 CAME = ("admitted", "referred", "presenting", "seen today")
 SOURCES = ("examination", "imaging", "workup", "review")
@@ -105,7 +123,7 @@ def note_pieces(
     rng: np.random.Generator,
 ) -> list[Piece]:
     """The note without its candidates: history, course, absent findings, general state."""
-    pieces = [Piece("History:")]
+    pieces = [Piece(NOTE_START)]
     for position, name in enumerate(history):
         pieces += [Piece(",")] * (position > 0) + [Piece("past"), Piece(name, Role.HISTORY)]
     pieces += [Piece("."), Piece("Course:")]

@@ -1,14 +1,41 @@
-"""The candidate list that ends a prompt, and the templated reasoning that a teacher learns from."""
+"""The wording of prompts and of the templated reasoning that a teacher learns from.
+
+A prompt is a note and its candidate list. For models that have not learnt the form of the reasoning
+an instruction states it, and a demonstration shows it.
+"""
 
 from collections.abc import Sequence
 
-from mechdistill.data.labels import LabelSpace
-from mechdistill.data.notes import Piece, Problem, Role
+import numpy as np
+
+from mechdistill.data.labels import Label, LabelSpace, Region
+from mechdistill.data.notes import SENTENCES, Piece, Problem, Role, note_pieces
 
 OPTIONS = ("(a)", "(b)")
 CANDIDATES, REASONING, LISTING = "Candidates:", "Reasoning:", "Listing:"
 OVERVIEW, REVIEW, ANSWER = "Overview:", "Review:", "Answer:"
 VERDICT, REJECTED = "=>", "not"
+
+INSTRUCTION = (
+    "Answer in this form. Overview: #1 disease . Review: #1 disease code1 (a) or code2 (b) => (a) "
+    "code1 since finding , not (b) code2 . Answer: code1 ."
+)
+"""For chat models. The form is that of `reference_words`."""
+
+_DEMONSTRATED = LabelSpace(
+    regions=(
+        Region("B35", "ringworm", ("ring of scales", "itchy patch")),
+        Region("L40", "psoriasis", ("silvery scales", "nail pits")),
+    ),
+    labels=(
+        Label("B35.0", "B35.0 ringworm of scalp", "B35", "of scalp", "Tinea capitis"),
+        Label("B35.4", "B35.4 ringworm of body", "B35", "of body", "Tinea corporis"),
+        Label("L40.0", "L40.0 plaque psoriasis", "L40", "plaque", "Psoriasis vulgaris"),
+        Label("L40.4", "L40.4 guttate psoriasis", "L40", "guttate", "Guttate psoriasis"),
+    ),
+    never_gold=(),
+    source="two categories that no label space of the world holds",
+)
 
 
 def pair_of(problem: Problem) -> tuple[str, str]:
@@ -65,3 +92,16 @@ def shortlist_words(space: LabelSpace, index: int, pair: tuple[str, str]) -> lis
     first, second = (space.label(code).text for code in pair)
     name = space.region_of(pair[0]).name
     return [f"#{index + 1}", name, first, OPTIONS[0], "or", second, OPTIONS[1]]
+
+
+def demonstration() -> tuple[str, str]:
+    """Prompt and reasoning of one invented note, about codes that are in no label space."""
+    shown = Problem(
+        "B35", "B35.4", "B35.0", "of body", "of scalp", ("ring of scales", "itchy patch")
+    )
+    rng = np.random.default_rng(0)  # picks between synonyms
+    note = note_pieces([shown], [SENTENCES[1]], ["warts"], ["nail pits"], rng)
+    pairs = [("L40.0", "L40.4"), ("B35.0", "B35.4")]
+    pieces = [*note, *candidate_pieces(_DEMONSTRATED, pairs), Piece(REASONING)]
+    reasoning = reference_words(_DEMONSTRATED, [shown])
+    return " ".join(piece.text for piece in pieces), " ".join(reasoning)

@@ -23,6 +23,7 @@ from mechdistill.data.notes import (
     FOUND,
     MAX_PROBLEMS,
     NEUTRAL_CUES,
+    NOTE_START,
     SENTENCES,
     SOURCES,
 )
@@ -52,7 +53,7 @@ _OWN = "mechdistill"
 
 _WORDS = (
     *(".", ",", ";", "or", "since", "past", "no", "is a kind of"),
-    *("History:", "Course:", "Absent:", "General:", "Glossary:", CANDIDATES, LISTING, REASONING),
+    *(NOTE_START, "Course:", "Absent:", "General:", "Glossary:", CANDIDATES, LISTING, REASONING),
     *(OVERVIEW, REVIEW, ANSWER, VERDICT, REJECTED, *OPTIONS),
 )
 

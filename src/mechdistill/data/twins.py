@@ -4,9 +4,12 @@
 |---|---|---|
 | K1 | every finding of a true region and every cue | neutral phrases |
 | K2 | every cue | the cue of the near-miss |
-| K0 | as many words as K1 replaces, as far as there are, none decisive | others of their kind |
+| K0 | as many tokens as K1 replaces, as far as there are, none decisive | others of their kind |
 
-A replacement is one token for one token, so a twin and its original align position by position.
+A replacement has as many tokens as what it replaces, so a twin and its original align position by
+position. With the world's own tokenizer every phrase is one token. With another one phrases of
+equal length are drawn; where the cue of the near-miss is shorter than the cue, neutral words fill
+it up. An example whose phrases find none of their length has no twin of that kind.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,7 +23,18 @@ from transformers import PreTrainedTokenizerFast
 from mechdistill.artifacts import read_table, write_table
 from mechdistill.data.examples import Example, Span
 from mechdistill.data.labels import LabelSpace
-from mechdistill.data.notes import CAME, FILLERS, FOUND, NEUTRAL_CUES, SOURCES
+from mechdistill.data.notes import (
+    CAME,
+    FILLERS,
+    FOUND,
+    NEUTRAL_CUES,
+    NEUTRAL_WORDS,
+    NOTE_START,
+    SOURCES,
+)
+from mechdistill.data.token_spans import covering, encode_continuation
+from mechdistill.data.tokenizer import encode_prompt, prompt_spans
+from mechdistill.data.units import Lexicon, cut, lexicon
 from mechdistill.errors import InputError
 
 TWINS = ("K0", "K1", "K2")
@@ -41,27 +55,29 @@ class Twin:
 def twins_of(
     example: Example, space: LabelSpace, tokenizer: PreTrainedTokenizerFast, seed: int
 ) -> list[Twin]:
-    """K0, K1 and K2 of an example; the choice of words depends on `seed` and the example's name.
+    """The twins K0, K1 and K2 that an example has, in this order.
+
+    The choice of words depends on `seed`, the example's name and the tokenizer.
 
     Raises:
-        InputError: a twin has another number of tokens than its original, or a word that the
-            tokenizer does not know.
+        InputError: a cue of the label space is no word of the tokenizer.
     """
     rng = np.random.default_rng([seed, 3, *example.example.encode()])
-    near_cues = [space.label(code).cue for code in example.near]
-    neutral: dict[Span, str] = {span: _pick(FILLERS, rng) for span in example.evidence}
-    neutral |= {span: _pick(NEUTRAL_CUES, rng) for span in example.cues}
-    replacements = {
-        "K0": _sham(example, tokenizer, len(neutral), rng),
+    prompt = _Prompt(example, tokenizer)
+    near = [space.label(code).cue for code in example.near]
+    prompt.require_known(near)
+    neutral = {span: prompt.neutral(span, FILLERS, rng) for span in example.evidence}
+    neutral |= {span: prompt.neutral(span, NEUTRAL_CUES, rng) for span in example.cues}
+    replacements: dict[str, dict[Span, str | None]] = {
+        "K0": _sham(prompt, sum(len(prompt.tokens_of(span)) for span in neutral), space, rng),
         "K1": neutral,
-        "K2": dict(zip(example.cues, near_cues, strict=True)),
+        "K2": {
+            span: prompt.filled_up(span, cue, rng)
+            for span, cue in zip(example.cues, near, strict=True)
+        },
     }
-    twins = []
-    for name in TWINS:
-        prompt, changed = replace_spans(example.prompt, replacements[name])
-        _check_alignment(example, name, prompt, len(changed), tokenizer)
-        twins.append(Twin(example.example, name, prompt, changed, len(changed)))
-    return twins
+    twins = [prompt.twin(name, replacements[name]) for name in TWINS]
+    return [twin for twin in twins if twin is not None]
 
 
 def replace_spans(text: str, replacements: Mapping[Span, str]) -> tuple[str, tuple[Span, ...]]:
@@ -95,36 +111,94 @@ def read_twins(path: str | Path) -> dict[tuple[str, str], Twin]:
     return twins
 
 
+class _Prompt:
+    """An example's prompt, and how many tokens phrases have in it."""
+
+    def __init__(self, example: Example, tokenizer: PreTrainedTokenizerFast) -> None:
+        self.example = example
+        self._tokenizer = tokenizer
+        self._ids, self._spans = prompt_spans(tokenizer, example.prompt)
+
+    def note(self) -> tuple[str, int]:
+        """The note, without what the frame puts before it, and where it begins."""
+        start = max(0, self.example.prompt.rfind(NOTE_START))
+        return self.example.prompt[start:], start
+
+    def lexicon(self, space: LabelSpace) -> Lexicon:
+        """What the note is made of."""
+        return lexicon(self._tokenizer, space)
+
+    def tokens_of(self, span: Span) -> tuple[int, ...]:
+        """Positions of the tokens of a span."""
+        return covering(self._spans, span)
+
+    def require_known(self, cues: Iterable[str]) -> None:
+        unknown = [cue for cue in cues if self._tokenizer.unk_token_id in self._encode(cue)]
+        if unknown:
+            raise InputError(
+                f"twin K2 of example {self.example.example} does not align with its original: "
+                f"the tokenizer does not know {unknown[0]!r}",
+                "make label_space.json, tokenizer.json and examples.parquet again in one run",
+            )
+
+    def neutral(self, span: Span, phrases: Sequence[str], rng: np.random.Generator) -> str | None:
+        """A neutral phrase of the span's length: one of the phrases, else one with more words."""
+        longer = [f"{phrase} {more}" for phrase in phrases for more in NEUTRAL_WORDS]
+        for choice in (phrases, longer, NEUTRAL_WORDS):
+            if fitting := self.fitting(span, choice):
+                return _pick(fitting, rng)
+        return None
+
+    def filled_up(self, span: Span, cue: str, rng: np.random.Generator) -> str | None:
+        """The cue, with neutral words behind it where it is shorter than the span."""
+        if self.fitting(span, [cue]):
+            return cue
+        fitting = self.fitting(span, [f"{cue} {more}" for more in NEUTRAL_WORDS])
+        return _pick(fitting, rng) if fitting else None
+
+    def fitting(self, span: Span, phrases: Iterable[str]) -> list[str]:
+        """The phrases that have as many tokens as the span."""
+        length, unknown = len(self.tokens_of(span)), self._tokenizer.unk_token_id
+        encoded = {phrase: self._encode(phrase) for phrase in phrases}
+        return [p for p, ids in encoded.items() if len(ids) == length and unknown not in ids]
+
+    def twin(self, name: str, replacements: Mapping[Span, str | None]) -> Twin | None:
+        """The twin; None where a replacement is missing or what stands around it would change."""
+        found = {span: word for span, word in replacements.items() if word is not None}
+        text, changed = replace_spans(self.example.prompt, found)
+        after = encode_prompt(self._tokenizer, text)
+        free = {position for span in found for position in self.tokens_of(span)}
+        if len(found) < len(replacements) or len(after) != len(self._ids):
+            return None
+        different = {p for p, (a, b) in enumerate(zip(self._ids, after, strict=True)) if a != b}
+        if not different <= free:
+            return None
+        return Twin(self.example.example, name, text, changed, len(different))
+
+    def _encode(self, phrase: str) -> tuple[int, ...]:
+        """Tokens of a phrase behind a space."""
+        return encode_continuation(self._tokenizer, f" {phrase}")
+
+
 def _sham(
-    example: Example, tokenizer: PreTrainedTokenizerFast, count: int, rng: np.random.Generator
-) -> dict[Span, str]:
-    """Up to `count` indifferent words of the prompt, each with another of its kind."""
-    encoded = tokenizer(example.prompt, add_special_tokens=False, return_offsets_mapping=True)
-    spans = [(int(start), int(end)) for start, end in encoded["offset_mapping"]]
+    prompt: _Prompt, count: int, space: LabelSpace, rng: np.random.Generator
+) -> dict[Span, str | None]:
+    """Indifferent words of the note, up to `count` tokens, each with another of its kind."""
     kinds = {word: kind for kind in _INDIFFERENT for word in kind}
-    found = {span: example.prompt[slice(*span)] for span in spans}
-    usable = [span for span, word in found.items() if word in kinds]
-    picked = sorted(rng.permutation(len(usable))[:count].tolist())
-    return {
-        usable[index]: _pick(
-            [w for w in kinds[found[usable[index]]] if w != found[usable[index]]], rng
-        )
-        for index in picked
-    }
-
-
-def _check_alignment(
-    example: Example, twin: str, prompt: str, changed: int, tokenizer: PreTrainedTokenizerFast
-) -> None:
-    before = tokenizer(example.prompt)["input_ids"]
-    after = tokenizer(prompt)["input_ids"]
-    different = sum(a != b for a, b in zip(before, after, strict=False))
-    if len(before) != len(after) or different != changed or tokenizer.unk_token_id in after:
-        raise InputError(
-            f"twin {twin} of example {example.example} does not align with its original: "
-            f"{len(before)} and {len(after)} tokens, {different} different, {changed} replaced",
-            "make label_space.json, tokenizer.json and examples.parquet again in one run",
-        )
+    text, start = prompt.note()
+    others: dict[Span, list[str]] = {}
+    for unit in cut(text, prompt.lexicon(space)):
+        if unit.key in kinds:
+            span = start + unit.start, start + unit.end
+            same_kind = [word for word in kinds[unit.key] if word != unit.key]
+            if fitting := prompt.fitting(span, same_kind):
+                others[span] = fitting
+    usable, picked, tokens = list(others), [], 0
+    for index in rng.permutation(len(usable)).tolist():
+        if tokens < count:
+            picked.append(index)
+            tokens += len(prompt.tokens_of(usable[index]))
+    return {usable[index]: _pick(others[usable[index]], rng) for index in sorted(picked)}
 
 
 def _pick(words: Sequence[str], rng: np.random.Generator) -> str:
