@@ -46,10 +46,11 @@ class Run:
         method = load_method(name)(SETTINGS)
         sequences = method.prepare(read_traces(results / "teacher" / "traces.parquet", "training"))
         pools = read_pools(base / "pools.json")
-        method.start(Student(self.model, pools, anchors, targets.pool_sizes), sequences)
+        student = Student(self.model, pools, anchors, targets.pool_sizes, targets.minimum_keys)
+        method.start(student, sequences)
         order = DataOrder([len(s.tokens) for s in sequences], batch_size, seed)
-        pad_id = tokenizer.pad_token_id
-        self.objective = Distillation(self.model, method, sequences, targets, order, pad_id)
+        ids = tokenizer.pad_token_id, tokenizer.all_special_ids
+        self.objective = Distillation(self.model, method, sequences, targets, order, *ids)
         self.objective.begin()
         self.optimiser = Optimiser(
             self.model, learning_rate=0.001, adamw_learning_rate=0.001, steps=1000, warmup_steps=0

@@ -30,6 +30,7 @@ from mechdistill.traces.store import write_traces
 
 VOCABULARY = 23
 PAD, BOS, EOS = 0, 1, 2
+SPECIAL = (PAD, BOS, EOS)
 
 
 def architecture(hidden: int, layers: int, heads: int) -> dict[str, Any]:
@@ -242,7 +243,10 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
             *study.data_arguments(),
             *("--targets", str(folder / "targets.safetensors")),
             *("--table", str(folder / "targets.parquet")),
-            *("--params", '{"distil.teacher_top_k": 8, "heads.batch_size": 5}'),
+            *(
+                "--params",
+                '{"distil.teacher_top_k": 8, "heads.minimum_keys": 8, "heads.batch_size": 5}',
+            ),
         ],
     )
     (folder / "teacher.safetensors").unlink()

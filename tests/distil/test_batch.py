@@ -9,25 +9,25 @@ import torch
 from mechdistill.distil.batch import collate, collate_signals, collate_tokens
 from mechdistill.distil.forward import run
 from mechdistill.distil.sequences import TrainingSequence
-from tests.distil.conftest import PAD
+from tests.distil.conftest import PAD, SPECIAL
 from tests.distil.test_targets import example
 
 
 def test_each_predicted_token_is_labelled_with_its_successor(sequences) -> None:
-    batch = collate(sequences, PAD)
+    batch = collate(sequences, PAD, SPECIAL)
     expected = [s.tokens[p + 1] for s in sequences for p in s.predicting]
     assert batch.labels.tolist() == expected
 
 
 def test_logits_are_those_of_each_sequence_alone(student, sequences) -> None:
-    batch = collate(sequences, PAD)
+    batch = collate(sequences, PAD, SPECIAL)
     together = run(student, batch).logits
     alone = [student(torch.tensor([s.tokens])).logits[0, list(s.predicting)] for s in sequences]
     torch.testing.assert_close(together, torch.cat(alone), rtol=1e-3, atol=1e-3)
 
 
 def test_slots_point_at_the_tokens_of_their_sequence(sequences) -> None:
-    batch = collate(sequences, PAD)
+    batch = collate(sequences, PAD, SPECIAL)
     slots = batch.slots
     for row, sequence in enumerate(sequences):
         early = [q for q in slots.early[row].tolist() if q >= 0]
@@ -44,7 +44,7 @@ def test_slots_point_at_the_tokens_of_their_sequence(sequences) -> None:
 
 
 def test_visible_keys_are_those_from_the_first_token_to_the_position(sequences) -> None:
-    slots = collate(sequences, PAD).slots
+    slots = collate(sequences, PAD, SPECIAL).slots
     for row, sequence in enumerate(sequences):
         start = int(slots.offset[row])
         assert slots.sink_keys()[row, 0].nonzero().flatten().tolist() == [start]
@@ -60,7 +60,7 @@ def test_teacher_signals_stand_at_their_slots(sequences: list[TrainingSequence])
         s.example: example(len(s.predicting), len(s.early), len(s.refine), len(s.tokens))
         for s in sequences
     }
-    batch = collate(sequences, PAD)
+    batch = collate(sequences, PAD, SPECIAL)
     signals = collate_signals(sequences, targets, batch.slots)
     for row, s in enumerate(sequences):
         start = int(batch.slots.offset[row])

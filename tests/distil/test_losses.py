@@ -19,6 +19,8 @@ from mechdistill.distil.mechanisms import (
 )
 from mechdistill.models.tap import LayerRecord
 
+KEYS = 8
+
 
 def random(seed: int, *shape: int) -> Tensor:
     generator = torch.Generator().manual_seed(seed)
@@ -70,6 +72,7 @@ def slots() -> Slots:
         near_miss=torch.tensor([[[False, True]], [[False, False]]]),
         offset=torch.tensor([0, 2]),
         length=15,
+        special=torch.zeros(2, 15, dtype=torch.bool),
     )
 
 
@@ -94,7 +97,7 @@ def test_gradients_of_all_terms_equal_finite_differences(slots: Slots) -> None:
 
     def terms(logits: Tensor, query: Tensor, key: Tensor, writes: Tensor) -> tuple[Tensor, ...]:
         records = one_layer(slots, logits, query, key)
-        coarse = coarse_signals(records, pools, writes[:, :2], anchors, slots)
+        coarse = coarse_signals(records, pools, writes[:, :2], anchors, slots, KEYS)
         refine = refine_signals(records, pools, writes[:, 2:], gradients, 1.7, slots)
         found = coarse_terms(teacher[0], coarse, used[0]) | refine_terms(
             teacher[1], refine, used[1]
@@ -109,7 +112,7 @@ def test_gradients_of_all_terms_equal_finite_differences(slots: Slots) -> None:
 def test_an_unused_slot_and_an_empty_set_give_zeros_not_nans(slots: Slots) -> None:
     pools = PooledHeads(torch.tensor([[0.6, 0.4]]).double(), torch.tensor([[0.5, 0.5]]).double())
     records = one_layer(slots, random(1, 2, 2, 3, 15), random(2, 2, 2, 3, 4), random(3, 2, 2, 2, 4))
-    coarse = coarse_signals(records, pools, random(4, 2, 2, 5), random(5, 2, 5), slots)
+    coarse = coarse_signals(records, pools, random(4, 2, 2, 5), random(5, 2, 5), slots, KEYS)
     refine = refine_signals(records, pools, random(6, 2, 1, 5), random(7, 2, 1, 5), 1.0, slots)
     assert not coarse.rows[1, 1].any()
     assert coarse.interaction[1, 1] == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -17,10 +18,12 @@ from mechdistill.distil.methods import load_method
 from mechdistill.distil.sequences import TrainingSequence
 from mechdistill.distil.targets import Targets
 from mechdistill.heads.pools import Pools
-from tests.distil.conftest import PAD, pools_of, tiny_model
+from tests.distil.conftest import EOS, PAD, SPECIAL, pools_of, sequence, tiny_model
 from tests.distil.slow_losses import frozen_copy, slow_terms
 
 SETTINGS = {"distil.lambda_kl": 0.5, "distil.lambda_p1": 0.3, "distil.lambda_p2": 0.2}
+KEYS = 8
+CACHING = {"top_k": 5, "minimum_keys": KEYS, "pad_id": PAD, "special_ids": SPECIAL}
 TERMS = (
     "p1_attention", "p1_write", "p1_interaction", "p2_loop", "p2_write", "p2_interaction"
 )  # fmt: skip
@@ -45,21 +48,19 @@ def anchors(
 def targets(
     teacher: Any, sequences: list[TrainingSequence], anchors: Any, teacher_pools: Pools
 ) -> Targets:
-    return cache_targets(
-        teacher, sequences, anchors[0], teacher_pools, top_k=5, batch_size=2, pad_id=PAD
-    )
+    return cache_targets(teacher, sequences, anchors[0], teacher_pools, **CACHING, batch_size=2)
 
 
 def started(name: str, model: Any, pools: Pools, anchors: dict[str, Tensor], sequences: Any) -> Any:
     method = load_method(name)(SETTINGS)
-    method.start(Student(model, pools, anchors, {1: 3, 2: 2}), sequences)
+    method.start(Student(model, pools, anchors, {1: 3, 2: 2}, KEYS), sequences)
     return method
 
 
 def step_inputs(
     method: Any, model: Any, sequences: list[TrainingSequence], targets: Targets
 ) -> StepInputs:
-    batch = collate(sequences, PAD)
+    batch = collate(sequences, PAD, SPECIAL)
     tap = method.tap(batch)
     return StepInputs(
         batch,
@@ -155,6 +156,58 @@ def test_each_term_counts_its_lambda_at_step_0(
             assert term.value.item() * term.weight == pytest.approx(expected, rel=1e-5)
 
 
+def test_a_batch_without_a_position_does_not_lower_the_unit_of_a_term(
+    student, sequences, targets, anchors, student_pools
+) -> None:
+    """The second sequence has no refinement position: it says nothing of phase 2."""
+    with_positions, mixed = (
+        started("mech", student, student_pools, anchors[1], sequences) for _ in range(2)
+    )
+    steps = [step_inputs(mixed, student, part, targets) for part in (sequences[:1], sequences[1:2])]
+    with_positions.measure(iter(steps[:1]))
+    mixed.measure(iter(steps))
+    for term in TERMS[3:]:
+        assert mixed.state()["at_start"][term] == with_positions.state()["at_start"][term]
+    assert not set(mixed.loss(steps[1])) & set(TERMS[3:])
+
+
+def test_a_term_that_no_measured_batch_has_takes_its_first_value(
+    student, sequences, targets, anchors, student_pools
+) -> None:
+    method = started("mech", student, student_pools, anchors[1], sequences)
+    method.measure(iter([step_inputs(method, student, sequences[1:2], targets)]))
+    first = method.loss(step_inputs(method, student, sequences[:1], targets))
+    for name in TERMS[3:]:
+        assert first[name].value.item() * first[name].weight == pytest.approx(0.2, rel=1e-5)
+
+
+def test_rows_with_fewer_keys_than_asked_have_no_sharpness_in_teacher_and_student(
+    teacher, student, sequences, anchors, teacher_pools, student_pools
+) -> None:
+    """All rows have fewer than 30 keys: then PCS is 0 on both sides, and so is their difference."""
+    caching = CACHING | {"minimum_keys": 30, "batch_size": 2}
+    cached = cache_targets(teacher, sequences, anchors[0], teacher_pools, **caching)
+    assert cached.minimum_keys == 30
+    assert not any(example.coarse_interaction.any() for example in cached.examples.values())
+    method = load_method("mech")(SETTINGS)
+    about = Student(student, student_pools, anchors[1], {1: 3, 2: 2}, cached.minimum_keys)
+    method.start(about, sequences)
+    assert raw_terms(method, student, sequences, cached)["p1_interaction"] == 0
+
+
+def test_special_tokens_are_no_keys_of_the_pooled_rows(teacher, anchors, teacher_pools) -> None:
+    whole = sequence(0, 30, 6, 2)
+    tokens = (*whole.tokens[:5], EOS, *whole.tokens[6:])
+    marked = replace(whole, tokens=tokens)
+    cached = cache_targets(
+        teacher, [marked], {marked.example: anchors[0][marked.example]}, teacher_pools,
+        **CACHING, batch_size=1,
+    )  # fmt: skip
+    rows = cached.examples[marked.example].rows
+    assert not rows[:, [0, 5]].any()
+    torch.testing.assert_close(rows.sum(-1), torch.ones(len(rows)))
+
+
 @pytest.mark.parametrize(("name", "kept"), [("p1_only", TERMS[:3]), ("p2_only", TERMS[3:])])
 def test_dropping_a_phase_leaves_the_other_as_it_was(
     name, kept, student, sequences, targets, anchors, student_pools
@@ -192,14 +245,14 @@ def test_a_phase_with_an_empty_pool_is_left_out_and_named(
     pools = student_pools if whose == "teacher" else pools_of({(0, 0): 1.0}, {})
     method = load_method("mech")(SETTINGS)
     sizes = {1: 3, 2: 0 if whose == "teacher" else 2}
-    method.start(Student(student, pools, anchors[1], sizes), sequences)
+    method.start(Student(student, pools, anchors[1], sizes, KEYS), sequences)
     assert method.left_out() == (f"phase 2: the {whose}'s pool is empty",)
     assert set(raw_terms(method, student, sequences, targets)) == set(TERMS[:3])
 
 
 def test_without_any_pool_the_plain_loss_remains(student, sequences, targets, anchors) -> None:
     method = load_method("mech")(SETTINGS)
-    method.start(Student(student, pools_of({}, {}), anchors[1], {1: 3, 2: 2}), sequences)
+    method.start(Student(student, pools_of({}, {}), anchors[1], {1: 3, 2: 2}, KEYS), sequences)
     inputs = step_inputs(method, student, sequences, targets)
     method.measure(iter([inputs]))
     assert set(method.loss(inputs)) == {"cot_nll", "cot_kl"}
@@ -217,7 +270,7 @@ def test_gradients_stay_finite_with_unused_slots(
 
 def test_a_teacher_without_pools_caches_zeros(teacher, sequences, anchors) -> None:
     cached = cache_targets(
-        teacher, sequences, anchors[0], pools_of({}, {}), top_k=5, batch_size=2, pad_id=PAD
+        teacher, sequences, anchors[0], pools_of({}, {}), **CACHING, batch_size=2
     )
     assert cached.pool_sizes == {1: 0, 2: 0}
     assert all(not example.rows.any() for example in cached.examples.values())
@@ -226,9 +279,7 @@ def test_a_teacher_without_pools_caches_zeros(teacher, sequences, anchors) -> No
 def test_batches_of_other_sizes_cache_the_same(
     teacher, sequences, targets, anchors, teacher_pools
 ) -> None:
-    alone = cache_targets(
-        teacher, sequences, anchors[0], teacher_pools, top_k=5, batch_size=1, pad_id=PAD
-    )
+    alone = cache_targets(teacher, sequences, anchors[0], teacher_pools, **CACHING, batch_size=1)
     for name, example in targets.examples.items():
         for field, value in vars(example).items():
             other = getattr(alone.examples[name], field)

@@ -30,6 +30,7 @@ def targets() -> Targets:
     return Targets(
         {"b": example(7, 3, 2, 20), "a": example(5, 4, 0, 17), "c": example(1, 0, 1, 9)},
         {1: 4, 2: 0},
+        8,
     )
 
 
@@ -38,6 +39,7 @@ def test_what_was_written_comes_back(tmp_path: Path, targets: Targets) -> None:
     found = read_targets(tmp_path / "targets.safetensors")
     assert list(found.examples) == ["b", "a", "c"]
     assert found.pool_sizes == {1: 4, 2: 0}
+    assert found.minimum_keys == 8
     for name, expected in targets.examples.items():
         for field, value in vars(expected).items():
             assert torch.equal(getattr(found.examples[name], field), value), (name, field)

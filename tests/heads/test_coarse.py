@@ -46,6 +46,9 @@ def case_row(case):
     return torch.tensor(np.asarray(row), dtype=torch.float64)
 
 
+KEYS = {"minimum_keys": 8}
+
+
 def everything(row):
     return torch.ones_like(row, dtype=torch.bool)
 
@@ -53,10 +56,10 @@ def everything(row):
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["case"])
 def test_worked_case(case):
     row = case_row(case)
-    literal = kurtosis_as_printed(row, everything(row))
+    literal = kurtosis_as_printed(row, everything(row), **KEYS)
     assert literal.item() == pytest.approx(case["eps_literal"], rel=1e-6)
     expected = -3.0 if case["scale_free"] == "nan" else case["scale_free"]
-    assert kurtosis(row, everything(row)).item() == pytest.approx(expected, rel=1e-4)
+    assert kurtosis(row, everything(row), **KEYS).item() == pytest.approx(expected, rel=1e-4)
 
 
 @given(
@@ -72,42 +75,46 @@ def test_kurtosis_of_visible_keys_is_scipys(logits, padding, seed):
     where = torch.randperm(n, generator=torch.Generator().manual_seed(seed))[: len(row)]
     wide, visible = torch.full((n,), 0.7, dtype=torch.float64), torch.zeros(n, dtype=torch.bool)
     wide[where], visible[where] = row, True
-    assert kurtosis(wide, visible).item() == pytest.approx(
+    assert kurtosis(wide, visible, **KEYS).item() == pytest.approx(
         scipy.stats.kurtosis(row.numpy(), fisher=True, bias=True), rel=1e-3, abs=1e-3
     )
 
 
 def test_printed_eps_swamps_flat_rows_at_long_context():
     row = torch.softmax(torch.randn(16384, generator=torch.Generator().manual_seed(0)), -1)
-    assert kurtosis(row, everything(row)) > 10
-    assert kurtosis_as_printed(row, everything(row)) < -2  # below any distribution's kurtosis
+    assert kurtosis(row, everything(row), **KEYS) > 10
+    assert (
+        kurtosis_as_printed(row, everything(row), **KEYS) < -2
+    )  # below any distribution's kurtosis
 
 
 def test_rows_with_too_few_keys_have_no_kurtosis():
     row = torch.tensor([0.5, 0.3, 0.2, 0, 0, 0, 0, 0, 0])
     visible = torch.tensor([True] * 7 + [False] * 2)
-    assert kurtosis(row, visible).isnan()
+    assert kurtosis(row, visible, **KEYS).isnan()
     assert kurtosis(row, visible, minimum_keys=7).isfinite()
 
 
 def test_half_precision_rows_are_measured_in_single():
     row = torch.softmax(torch.randn(512, generator=torch.Generator().manual_seed(1)), -1)
-    low = kurtosis(row.bfloat16(), everything(row))
+    low = kurtosis(row.bfloat16(), everything(row), **KEYS)
     assert low.dtype == torch.float32
-    assert low.item() == pytest.approx(kurtosis(row, everything(row)).item(), rel=0.05)
+    assert low.item() == pytest.approx(kurtosis(row, everything(row), **KEYS).item(), rel=0.05)
 
 
 def test_kurtosis_gradient_matches_finite_differences():
     logits = torch.randn(2, 12, dtype=torch.float64, requires_grad=True)
     visible = torch.ones(2, 12, dtype=torch.bool)
     visible[1, 9:] = False
-    assert torch.autograd.gradcheck(lambda x: kurtosis(torch.softmax(x, -1), visible), logits)
+    assert torch.autograd.gradcheck(
+        lambda x: kurtosis(torch.softmax(x, -1), visible, **KEYS), logits
+    )
 
 
 def test_undefined_kurtosis_sends_no_gradient():
     row = torch.full((2, 9), 1 / 9, requires_grad=True)
     visible = torch.tensor([[True] * 9, [True] * 3 + [False] * 6])
-    kappa = kurtosis(row, visible)
+    kappa = kurtosis(row, visible, **KEYS)
     kappa[~kappa.isnan()].sum().backward()
     assert row.grad is not None
     assert row.grad.isfinite().all()
@@ -142,7 +149,7 @@ def test_score_is_eq_1_written_as_a_slow_loop():
     writes = torch.randn(B, H, Q, d, generator=generator)
     anchor = torch.randn(B, d, generator=generator)
     visible = torch.ones(B, 1, Q, K, dtype=torch.bool)
-    score = coarse_score(kurtosis(rows, visible), anchor_alignment(writes, anchor))
+    score = coarse_score(kurtosis(rows, visible, **KEYS), anchor_alignment(writes, anchor))
     for b in range(B):
         for h in range(H):
             for q in range(Q):

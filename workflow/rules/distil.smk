@@ -21,7 +21,7 @@ rule cache_targets:
         mem_mb=4000,
         runtime=60,
     params:
-        p=parameters("distil.teacher_top_k", "heads.batch_size"),
+        p=parameters("distil.teacher_top_k", "heads.minimum_keys", "heads.batch_size"),
         code=code("cache_targets"),
     shell:
         job(

@@ -5,7 +5,7 @@ Arguments: --model, --config (the teacher's), --pools (heads/pools.json), --trac
 Outputs: --targets (targets.safetensors: top-k log-probabilities and the remainder, pooled rows, A,
 PCS, R, H, PRS at the phases' positions), --table (targets.parquet: one row a training trace:
 whether it is used and how many positions it has).
-Parameters: distil.teacher_top_k, heads.batch_size.
+Parameters: distil.teacher_top_k, heads.minimum_keys, heads.batch_size.
 """
 
 import argparse
@@ -51,8 +51,10 @@ def main() -> None:
         anchors,
         read_pools(args.pools),
         top_k=p["distil.teacher_top_k"],
+        minimum_keys=p["heads.minimum_keys"],
         batch_size=p["heads.batch_size"],
         pad_id=tokenizer.pad_token_id,
+        special_ids=tokenizer.all_special_ids,
     )
     write_targets(args.targets, targets)
     write_table(args.table, describe_traces(traces))

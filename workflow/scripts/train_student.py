@@ -66,10 +66,20 @@ def main() -> None:
         read_label_space(args.label_space),
         tokenizer,
     )
-    method.start(Student(model, read_pools(args.pools), anchors, targets.pool_sizes), sequences)
+    pools = read_pools(args.pools)
+    student = Student(model, pools, anchors, targets.pool_sizes, targets.minimum_keys)
+    method.start(student, sequences)
 
     order = DataOrder([len(s.tokens) for s in sequences], settings.batch_size, args.seed)
-    objective = Distillation(model, method, sequences, targets, order, tokenizer.pad_token_id)
+    objective = Distillation(
+        model,
+        method,
+        sequences,
+        targets,
+        order,
+        tokenizer.pad_token_id,
+        tokenizer.all_special_ids,
+    )
     wildcards = f"{args.method} {args.seed} {args.params}"
     identity = run_identity(wildcards, [getattr(args, name) for name in INPUTS])
     checkpoint = Checkpoint(args.checkpoint, identity)

@@ -6,7 +6,7 @@ slots, P mentions, T padded length, k cached tokens of the teacher.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -54,6 +54,8 @@ class TrainingBatch:
     """[N]."""
     weights: Tensor
     """[N]."""
+    special_ids: Collection[int]
+    """Of the tokenizer; attention on them reads nothing."""
 
     @property
     def examples(self) -> tuple[str, ...]:
@@ -84,6 +86,8 @@ class TrainingBatch:
             near_miss=_members([[at.near_miss for at in of] for of in refine], mentions, shape),
             offset=self.padded.offset,
             length=self.padded.ids.shape[1],
+            special=torch.isin(self.padded.ids, torch.tensor(sorted(self.special_ids)))
+            & self.padded.mask.bool(),
         )
 
     def pair(self) -> tuple[Tensor, Tensor]:
@@ -95,7 +99,9 @@ class TrainingBatch:
         )
 
 
-def collate(sequences: Sequence[TrainingSequence], pad_id: int) -> TrainingBatch:
+def collate(
+    sequences: Sequence[TrainingSequence], pad_id: int, special_ids: Collection[int]
+) -> TrainingBatch:
     """One batch. Left padding aligns the ends: logits are needed of the last columns only."""
     padded = left_pad([sequence.tokens for sequence in sequences], pad_id)
     starts = padded.offset.tolist()
@@ -109,6 +115,7 @@ def collate(sequences: Sequence[TrainingSequence], pad_id: int) -> TrainingBatch
         position=position,
         labels=padded.ids[row, position + 1],
         weights=torch.tensor([w for sequence in sequences for w in sequence.weights]),
+        special_ids=special_ids,
     )
 
 

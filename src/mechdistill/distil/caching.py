@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -35,8 +35,10 @@ def cache_targets(
     pools: Pools,
     *,
     top_k: int,
+    minimum_keys: int,
     batch_size: int,
     pad_id: int,
+    special_ids: Collection[int],
 ) -> Targets:
     """Distributions and pooled signals of the teacher on whole traces.
 
@@ -46,8 +48,9 @@ def cache_targets(
         anchors: c_anchor(x) of each example in the teacher's residual space.
         pools: the teacher's; a phase without heads is cached as zeros and marked.
         top_k: log-probabilities kept a token.
+        minimum_keys: see `mechdistill.heads.coarse.kurtosis`.
         batch_size: traces a forward pass.
-        pad_id: of the tokenizer.
+        pad_id, special_ids: of the tokenizer.
     """
     config = teacher.config
     heads = PooledHeads.of(pools, config.num_hidden_layers, config.num_attention_heads)
@@ -55,11 +58,15 @@ def cache_targets(
     ordered = sorted(sequences, key=lambda sequence: len(sequence.tokens))
     batches = [ordered[i : i + batch_size] for i in range(0, len(ordered), batch_size)]
     found: dict[str, ExampleTargets] = {}
-    for batch in track(batches, "teacher batch"):
-        found |= _cache_batch(teacher, batch, anchors, heads, pools.margin_std, top_k, pad_id)
+    for chosen in track(batches, "teacher batch"):
+        batch = collate(chosen, pad_id, special_ids)
+        passed = run(teacher, batch, heads.tap(batch.slots))
+        signals = _signals(teacher, batch, passed, anchors, heads, pools.margin_std, minimum_keys)
+        found |= _split(batch, passed, signals, top_k)
     return Targets(
         {sequence.example: found[sequence.example] for sequence in sequences},
         {phase: len(pools.of(phase)) for phase in (1, 2)},
+        minimum_keys,
     )
 
 
@@ -84,21 +91,17 @@ def describe_traces(traces: Sequence[Trace]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _cache_batch(
-    teacher: Any,
-    sequences: Sequence[TrainingSequence],
-    anchors: Mapping[str, Tensor],
-    heads: PooledHeads,
-    margin_scale: float,
+def _split(
+    batch: TrainingBatch,
+    passed: ForwardPass,
+    signals: tuple[CoarseSignals, RefineSignals],
     top_k: int,
-    pad_id: int,
 ) -> dict[str, ExampleTargets]:
-    batch = collate(sequences, pad_id)
-    passed = run(teacher, batch, heads.tap(batch.slots))
-    coarse, refine = _signals(teacher, batch, passed, anchors, heads, margin_scale)
+    """A batch's distributions and signals by example."""
+    coarse, refine = signals
     kept, log_probabilities = top_k_with_remainder(passed.logits, top_k)
     return {
-        sequences[row].example: ExampleTargets(
+        batch.examples[row]: ExampleTargets(
             kept=kept[tokens].int(),
             log_probabilities=log_probabilities[tokens],
             rows=coarse.rows[row, :early, start:],
@@ -108,7 +111,7 @@ def _cache_batch(
             help=refine.help[row, :late],
             refine_interaction=refine.interaction[row, :late],
         )
-        for row, tokens, early, late, start in _parts(sequences, batch)
+        for row, tokens, early, late, start in _parts(batch)
     }
 
 
@@ -119,6 +122,7 @@ def _signals(
     anchors: Mapping[str, Tensor],
     heads: PooledHeads,
     margin_scale: float,
+    minimum_keys: int,
 ) -> tuple[CoarseSignals, RefineSignals]:
     if not passed.records:
         return no_signals(batch.slots)
@@ -134,15 +138,14 @@ def _signals(
             teacher, passed.final_residual, targets[..., None], foils[..., None]
         ),
         margin_scale=margin_scale,
+        minimum_keys=minimum_keys,
     )
 
 
-def _parts(
-    sequences: Sequence[TrainingSequence], batch: TrainingBatch
-) -> Iterator[tuple[int, slice, int, int, int]]:
+def _parts(batch: TrainingBatch) -> Iterator[tuple[int, slice, int, int, int]]:
     """Row, its part of the predicted tokens, its numbers of slots, its first column."""
     first = 0
-    for row, sequence in enumerate(sequences):
+    for row, sequence in enumerate(batch.sequences):
         last = first + len(sequence.predicting)
         start = int(batch.slots.offset[row])
         yield row, slice(first, last), len(sequence.early), len(sequence.refine), start

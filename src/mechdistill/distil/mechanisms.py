@@ -41,6 +41,8 @@ class Slots:
     """[B] padding before the first token of each sequence."""
     length: int
     """T, the padded length."""
+    special: Tensor
+    """bool [B, T]: special tokens, padding not among them."""
 
     def visible_keys(self) -> Tensor:
         """bool [B, E, T]: keys that each early position sees; none for an unused slot."""
@@ -48,13 +50,14 @@ class Slots:
         return (keys >= self.offset[:, None, None]) & (keys <= self.early[..., None])
 
     def sink_keys(self) -> Tensor:
-        """bool [B, 1, T]: the first token of each sequence.
+        """bool [B, 1, T]: the first token of each sequence, and special tokens.
 
-        It collects the attention that heads do not need; a row that rests on it is as sharp as a
-        row can be and says nothing about where the model reads.
+        They collect the attention that heads do not need; a row that rests on them is as sharp as
+        a row can be and says nothing about where the model reads. The same keys as
+        `mechdistill.heads.places.Places.sinks`.
         """
         keys = torch.arange(self.length, device=self.early.device)
-        return keys == self.offset[:, None, None]
+        return (keys == self.offset[:, None, None]) | self.special[:, None]
 
 
 @dataclass(frozen=True)
@@ -95,7 +98,7 @@ class CoarseSignals:
     """Phase 1 at the early positions."""
 
     rows: Tensor
-    """abar_q without the sink [B, E, T], adding to one over the keys that remain."""
+    """abar_q without the sinks [B, E, T], adding to one over the keys that remain."""
     alignment: Tensor
     """A(q) [B, E]."""
     interaction: Tensor
@@ -123,6 +126,7 @@ def phase_signals(
     anchors: Tensor,
     gradients: Tensor,
     margin_scale: float,
+    minimum_keys: int,
 ) -> tuple[CoarseSignals, RefineSignals]:
     """Both phases of one tapped pass; arguments as in `coarse_signals` and `refine_signals`.
 
@@ -130,7 +134,7 @@ def phase_signals(
     """
     early, refine = pooled_writes(model, records, pools, slots.early.shape[1])
     return (
-        coarse_signals(records, pools, early, anchors, slots),
+        coarse_signals(records, pools, early, anchors, slots, minimum_keys),
         refine_signals(records, pools, refine, gradients, margin_scale, slots),
     )
 
@@ -174,6 +178,7 @@ def coarse_signals(
     writes: Tensor,
     anchors: Tensor,
     slots: Slots,
+    minimum_keys: int,
 ) -> CoarseSignals:
     """abar, A and PCS at the early positions.
 
@@ -184,11 +189,13 @@ def coarse_signals(
         anchors: c_anchor(x) in the model's residual space [B, d], detached: otherwise a model
             lowers the loss by turning its read-out towards what it writes.
         slots: where the batch was read.
+        minimum_keys: see `mechdistill.heads.coarse.kurtosis`; a row with fewer has a sharpness,
+            and so a PCS, of 0.
     """
     rows = pooled_rows(records, pools, slots.early.shape[1])
     rows, readable = drop_sinks(rows, slots.visible_keys(), slots.sink_keys())
     alignment = cosine_similarity(writes, anchors.detach()[:, None], dim=-1)
-    sharpness = log_kurtosis(kurtosis(rows, readable))
+    sharpness = log_kurtosis(kurtosis(rows, readable, minimum_keys=minimum_keys))
     # too few keys, or an unused slot: NaN must not reach the product's gradient
     sharpness = torch.where(sharpness.isnan(), 0.0, sharpness)
     return CoarseSignals(rows, alignment, sharpness * alignment)
@@ -218,7 +225,7 @@ def refine_signals(
 
 
 def pooled_rows(records: Mapping[int, LayerRecord], pools: PooledHeads, early: int) -> Tensor:
-    """abar_q = sum_h w_h alpha^h_q at the first `early` slots: [B, E, T], sink included."""
+    """abar_q = sum_h w_h alpha^h_q at the first `early` slots: [B, E, T], sinks included."""
     parts = []
     for layer, record in records.items():
         heads = pools.coarse[layer].nonzero().flatten()

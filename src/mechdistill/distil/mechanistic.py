@@ -52,6 +52,7 @@ class MechanisticMethod(Method):
             student.pools, config.num_hidden_layers, config.num_attention_heads
         )
         self._margin_scale = student.pools.margin_std
+        self._minimum_keys = student.minimum_keys
         self._anchors = student.anchors
         self._directions = _frozen_directions(student.model, sequences)
         self._epsilon = family_of(student.model).final_norm(student.model)[1]
@@ -62,7 +63,11 @@ class MechanisticMethod(Method):
 
     @torch.no_grad()
     def measure(self, steps: Iterable[StepInputs]) -> None:
-        """Value of each term at step 0: its unit, since the six live on unlike scales."""
+        """Value of each term at step 0: its unit, since the six live on unlike scales.
+
+        The mean over the batches that have the term: a batch without a position says nothing of
+        its size.
+        """
         values: dict[str, list[float]] = {}
         for step in steps:
             for name, value in self._terms(step).items():
@@ -77,6 +82,8 @@ class MechanisticMethod(Method):
         """L_CoT's terms and those of the trained phases."""
         terms = super().loss(step)
         for name, value in self._terms(step).items():
+            if name not in self._at_start:  # no measured batch had it
+                self._at_start[name] = value.item()
             unit = self._at_start[name]
             weight = self._lambdas[int(name[1])] / (unit if unit > NEGLIGIBLE else 1.0)
             terms[name] = Term(value, weight)
@@ -95,6 +102,7 @@ class MechanisticMethod(Method):
         self._at_start = dict(state["at_start"])
 
     def _terms(self, step: StepInputs) -> dict[str, Tensor]:
+        """The trained terms of a batch; those of a phase without a position in it are absent."""
         if step.passed.final_residual is None or step.signals is None:
             return {}
         batch = step.batch
@@ -107,12 +115,14 @@ class MechanisticMethod(Method):
             anchors=torch.stack([self._anchors[name] for name in batch.examples]),
             gradients=through_final_norm(step.passed.final_residual, directions, self._epsilon),
             margin_scale=self._margin_scale,
+            minimum_keys=self._minimum_keys,
         )
+        used = {1: batch.slots.early >= 0, 2: batch.slots.refine >= 0}
         terms: dict[str, Tensor] = {}
-        if 1 in self._lambdas:
-            terms |= coarse_terms(step.signals.coarse, coarse, batch.slots.early >= 0)
-        if 2 in self._lambdas:
-            terms |= refine_terms(step.signals.refine, refine, batch.slots.refine >= 0)
+        if 1 in self._lambdas and used[1].any():
+            terms |= coarse_terms(step.signals.coarse, coarse, used[1])
+        if 2 in self._lambdas and used[2].any():
+            terms |= refine_terms(step.signals.refine, refine, used[2])
         return terms
 
 

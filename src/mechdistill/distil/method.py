@@ -34,6 +34,8 @@ class Student:
     """c_anchor(x) of each example in the student's residual space at step 0, [d]."""
     teacher_pool_sizes: Mapping[int, int]
     """Heads in the teacher's pool of each phase."""
+    minimum_keys: int
+    """Visible keys that a row needs to have a kurtosis, as the teacher was read."""
 
 
 @dataclass(frozen=True)

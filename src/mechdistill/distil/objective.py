@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -29,7 +29,7 @@ class Distillation:
         sequences: what `method.prepare` gave.
         targets: of all their examples.
         order: which sequences a step sees.
-        pad_id: of the tokenizer.
+        pad_id, special_ids: of the tokenizer.
     """
 
     def __init__(
@@ -40,10 +40,11 @@ class Distillation:
         targets: Targets,
         order: DataOrder,
         pad_id: int,
+        special_ids: Collection[int],
     ) -> None:
         self._model, self._method = model, method
         self._sequences, self._targets = sequences, targets.examples
-        self._order, self._pad_id = order, pad_id
+        self._order, self._pad_id, self._special_ids = order, pad_id, special_ids
 
     def begin(self) -> Spent:
         """Let the method measure what it needs on the first steps' batches, at initial weights."""
@@ -75,7 +76,7 @@ class Distillation:
 
     def _inputs(self, number: int) -> StepInputs:
         chosen = [self._sequences[place] for place in self._order.batch(number)]
-        batch = collate(chosen, self._pad_id)
+        batch = collate(chosen, self._pad_id, self._special_ids)
         tap = self._method.tap(batch)
         signals = collate_signals(chosen, self._targets, batch.slots) if tap else None
         tokens = collate_tokens(chosen, self._targets)

@@ -29,7 +29,7 @@ class ExampleTargets:
     log_probabilities: Tensor
     """[m, k + 1], the remainder last."""
     rows: Tensor
-    """abar without the sink [E, n]."""
+    """abar without the sinks [E, n]."""
     alignment: Tensor
     """A [E]."""
     coarse_interaction: Tensor
@@ -49,6 +49,8 @@ class Targets:
     examples: Mapping[str, ExampleTargets]
     pool_sizes: Mapping[int, int]
     """Heads in the teacher's pool of each phase: with none, the phase has no signal to learn."""
+    minimum_keys: int
+    """Visible keys that a row needs to have a kurtosis: the student is read as the teacher was."""
 
 
 _RAGGED = tuple(field.name for field in fields(ExampleTargets))
@@ -65,6 +67,7 @@ def write_targets(path: str | Path, targets: Targets) -> None:
         tensors[field] = torch.cat([value.flatten() for value in values])
     about = {
         "examples": json.dumps(names),
+        "minimum_keys": str(targets.minimum_keys),
         "pool_sizes": json.dumps({str(p): size for p, size in targets.pool_sizes.items()}),
     }
     write_tensors(path, tensors, about)
@@ -80,6 +83,7 @@ def read_targets(path: str | Path) -> Targets:
     try:
         names = json.loads(about["examples"])
         pool_sizes = {int(p): size for p, size in json.loads(about["pool_sizes"]).items()}
+        minimum_keys = int(about["minimum_keys"])
         ragged = {field: _split(tensors, field) for field in _RAGGED}
     except (KeyError, RuntimeError) as error:
         raise InputError(
@@ -90,7 +94,7 @@ def read_targets(path: str | Path) -> Targets:
         name: ExampleTargets(**{field: ragged[field][number] for field in _RAGGED})
         for number, name in enumerate(names)
     }
-    return Targets(examples, pool_sizes)
+    return Targets(examples, pool_sizes, minimum_keys)
 
 
 def _split(tensors: Mapping[str, Tensor], field: str) -> Sequence[Tensor]:

@@ -14,7 +14,7 @@ EPSILON = 1e-6
 """The stabilising constant printed in Appendix B."""
 
 
-def kurtosis(rows: Tensor, visible: Tensor, *, minimum_keys: int = 8) -> Tensor:
+def kurtosis(rows: Tensor, visible: Tensor, *, minimum_keys: int) -> Tensor:
     """Excess kurtosis of attention rows, of the rows times their number of keys.
 
     Appendix B: ``kappa = m4 / (m2 + eps)^2 - 3`` with biased moments over the n visible keys.
@@ -34,7 +34,7 @@ def kurtosis(rows: Tensor, visible: Tensor, *, minimum_keys: int = 8) -> Tensor:
     return _kurtosis(rows, visible, minimum_keys, times_keys=True)
 
 
-def kurtosis_as_printed(rows: Tensor, visible: Tensor, *, minimum_keys: int = 8) -> Tensor:
+def kurtosis_as_printed(rows: Tensor, visible: Tensor, *, minimum_keys: int) -> Tensor:
     """Excess kurtosis of raw attention rows with eps = 1e-6, to the letter of Appendix B.
 
     Arguments and shapes as `kurtosis`, which says why the two part at long context.
