@@ -36,7 +36,7 @@ rule make_examples:
         mem_mb=1000,
         runtime=10,
     params:
-        p=parameters("seed", "data.world", "data.splits"),
+        p=parameters("seed", "data.world", "data.splits", "data.prompt"),
         code=code("make_examples"),
     shell:
         job(

@@ -1,13 +1,14 @@
 """Draw the notes of every split, with gold codes, near-misses, candidates and reference traces.
 
-Inputs: --label-space, --tokenizer (each word of a note must be one token of it).
+Inputs: --label-space, --tokenizer (of the models that will read the notes).
 Output: --examples (Parquet).
-Parameters: seed, data.world, data.splits.
+Parameters: seed, data.world, data.splits, data.prompt.
 """
 
 import argparse
 
 from mechdistill.data.examples import check_tokens, draw_cases, example_of, write_examples
+from mechdistill.data.frame import Frame
 from mechdistill.data.labels import read_label_space
 from mechdistill.data.tokenizer import load_tokenizer
 from mechdistill.data.world import WorldSettings
@@ -23,11 +24,13 @@ def main() -> None:
     args = parser.parse_args()
     p = Parameters.from_json(args.params)
 
-    space = read_label_space(args.label_space)
+    space, tokenizer = read_label_space(args.label_space), load_tokenizer(args.tokenizer)
     settings = WorldSettings.of(p["seed"], p["data.world"])
     drawn = draw_cases(space, settings, p["data.splits"], p["seed"])
-    check_tokens([case for _, _, case in drawn], load_tokenizer(args.tokenizer))
-    write_examples(args.examples, [example_of(case, name, split) for name, split, case in drawn])
+    check_tokens([case for _, _, case in drawn], tokenizer)
+    frame = Frame.of(tokenizer, **p["data.prompt"])
+    examples = [example_of(case, name, split, frame) for name, split, case in drawn]
+    write_examples(args.examples, examples)
 
 
 if __name__ == "__main__":

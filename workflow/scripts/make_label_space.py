@@ -1,6 +1,6 @@
 """Draw the label space of the world from ICD-10-CM and build its tokenizer.
 
-Outputs: --label-space (JSON), --tokenizer (JSON).
+Outputs: --label-space (JSON), --tokenizer (JSON; left out where a model brings its own).
 Parameters: seed, data.world.
 """
 
@@ -14,8 +14,8 @@ from mechdistill.parameters import Parameters
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    for name in ("label-space", "tokenizer"):
-        parser.add_argument(f"--{name}", required=True, help="output")
+    parser.add_argument("--label-space", required=True, help="output")
+    parser.add_argument("--tokenizer", help="output")
     parser.add_argument("--params", required=True, help="JSON object of parameters")
     args = parser.parse_args()
     p = Parameters.from_json(args.params)
@@ -31,7 +31,8 @@ def main() -> None:
         never_gold=world["never_gold"],
     )
     write_label_space(args.label_space, space)
-    save_tokenizer(args.tokenizer, build_tokenizer(space))
+    if args.tokenizer:
+        save_tokenizer(args.tokenizer, build_tokenizer(space))
 
 
 if __name__ == "__main__":

@@ -10,11 +10,13 @@ from transformers import PreTrainedTokenizerFast
 from mechdistill.data.examples import Example
 from mechdistill.data.labels import LabelSpace
 from mechdistill.data.splits import SPLITS
-from mechdistill.data.tokenizer import encode_prompt, encode_trace
+from mechdistill.data.tokenizer import encode_prompt, encode_trace, is_word_level
 from mechdistill.data.twins import TWINS, Twin
 
 WORLD_VERSION = 1
 """Raise it when the same parameters make other notes."""
+
+_WHOLE_WORDS = "One token stands for a whole concept, so wording carries no information."
 
 
 def data_card(
@@ -36,10 +38,10 @@ def data_card(
         "## Parameters\n\n" + _table(("parameter", "value"), [*world.items(), *splits.items()]),
         "## Label space\n\n" + _label_space(space),
         "## Notes\n\n" + _notes(space, tokenizer, examples),
-        "## Twins\n\n" + _twins(twins),
+        "## Twins\n\n" + _twins(twins, sum(example.split == "patching" for example in examples)),
         "## One note\n\n```text\n" + f"{shown.prompt}\n```\n\nReference reasoning:\n\n"
         f"```text\n{shown.reference}\n```",
-        "## Known limits\n\n" + _limits(space),
+        "## Known limits\n\n" + _limits(space, tokenizer),
     ]
     return "\n\n".join(sections) + "\n"
 
@@ -79,7 +81,9 @@ def _notes(
     for split in (name for name in SPLITS if any(e.split == name for e in examples)):
         chosen = [example for example in examples if example.split == split]
         prompts = [len(encode_prompt(tokenizer, example.prompt)) for example in chosen]
-        traces = [len(encode_trace(tokenizer, example.reference)) for example in chosen]
+        traces = [
+            len(encode_trace(tokenizer, example.reference, example.prompt)) for example in chosen
+        ]
         sizes = Counter(len(example.gold) for example in chosen)
         unseen = sum(code in space.never_gold for example in chosen for code in example.gold)
         rows.append(
@@ -109,7 +113,7 @@ def _notes(
     )
 
 
-def _twins(twins: Sequence[Twin]) -> str:
+def _twins(twins: Sequence[Twin], notes: int) -> str:
     what = {
         "K0": "indifferent words replaced by others of their kind",
         "K1": "findings and cues of the true codes replaced by neutral phrases",
@@ -119,17 +123,19 @@ def _twins(twins: Sequence[Twin]) -> str:
     for name in TWINS:
         changed = [twin.n_tokens_changed for twin in twins if twin.twin == name]
         mean = f"{np.mean(changed):.1f}" if changed else "-"
-        rows.append((name, what[name], len(changed), mean))
-    return _table(("twin", "change", "prompts", "tokens changed, mean"), rows) + (
-        "\n\nTwins have as many tokens as their originals (checked when they are made)."
+        rows.append((name, what[name], len(changed), notes - len(changed), mean))
+    header = ("twin", "change", "prompts", "patching notes without one", "tokens changed, mean")
+    return _table(header, rows) + (
+        "\n\nTwins have as many tokens as their originals (checked when they are made). A note has "
+        "no twin where no replacement has the length of what it replaces."
     )
 
 
-def _limits(space: LabelSpace) -> str:
+def _limits(space: LabelSpace, tokenizer: PreTrainedTokenizerFast) -> str:
     return "\n".join(
         [
             "- Findings name one category each; real findings are shared by many.",
-            "- One token stands for a whole concept, so wording carries no information.",
+            *(["- " + _WHOLE_WORDS] if is_word_level(tokenizer) else []),
             "- Most cues occur in one region: a cue alone often tells the region.",
             "- In training texts a pair with a never-gold code tells that the other code is true; "
             f"{len(space.never_gold)} of {len(space.labels)} codes are never gold. Otherwise the "
