@@ -109,20 +109,10 @@ class Prompt(Section):
     """Worked notes before the note."""
 
 
-class Prompt(Section):
-    """What stands around a note."""
-
-    style: Literal["plain", "chat"]
-    """Chat needs a tokenizer with a chat template; it comes with an instruction."""
-    demonstrations: Annotated[int, Field(ge=0, le=1)]
-    """Worked notes before the note."""
-
-
 class Data(Section):
     """Notes and their splits."""
 
     world: World
-    prompt: Prompt
     prompt: Prompt
     splits: Splits
 
