@@ -50,8 +50,8 @@ TRACE = Trace(
 
 
 class Words:
-    def convert_ids_to_tokens(self, ids):
-        return [f"w{i}" for i in ids]
+    def decode(self, ids, **options):
+        return " ".join(f"w{i}" for i in ids)
 
 
 def rows(weights, example="n0", phase=1):

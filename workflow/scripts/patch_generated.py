@@ -17,7 +17,7 @@ from mechdistill.artifacts import read_table, write_table
 from mechdistill.data.examples import read_examples
 from mechdistill.data.labels import read_label_space
 from mechdistill.data.prompts import ANSWER, REVIEW
-from mechdistill.data.tokenizer import load_tokenizer
+from mechdistill.data.tokenizer import load_tokenizer, stop_ids
 from mechdistill.data.twins import read_twins
 from mechdistill.evaluate.anchors import text_anchors
 from mechdistill.evaluate.confusion import confusion
@@ -59,7 +59,6 @@ def main() -> None:
     encoder = TextEncoder.packaged(**p["text_encoder"])
     text = (text_anchors(examples, space, encoder), tokenizer, encoder)
     size = model.config.num_hidden_layers, model.config.num_attention_heads
-    end, answer, review = tokenizer.convert_tokens_to_ids([tokenizer.eos_token, ANSWER, REVIEW])
 
     def parse(example, tokens):
         return parse_trace(by_name[example], tokens, tokenizer, space, p["traces.early_tokens"])
@@ -68,7 +67,7 @@ def main() -> None:
     readings = {
         1: Reading(
             p["traces.early_tokens"],
-            frozenset([end, answer, review]),
+            stop_ids(tokenizer, [ANSWER, REVIEW]),
             {
                 "focus": lambda traces, donors: focus(traces, *text),
                 "region_recall": lambda traces, donors: region_recall(traces, by_name),
@@ -76,7 +75,7 @@ def main() -> None:
         ),
         2: Reading(
             p["traces.max_new_tokens"],
-            frozenset([end, answer]),
+            stop_ids(tokenizer, [ANSWER]),
             {
                 "confusion": lambda traces, donors: confusion(traces, *text, donors),
                 "near_miss_rate": lambda traces, donors: near_miss_rate(traces, by_name),
@@ -100,7 +99,7 @@ def main() -> None:
             readings[phase],
             parse,
             max_new_tokens=p["traces.max_new_tokens"],
-            eos_id=end,
+            eos_id=tokenizer.eos_token_id,
             pad_id=tokenizer.pad_token_id,
             batch_size=p["patching.batch_size"],
         )

@@ -11,6 +11,7 @@ from torch import Tensor
 from mechdistill.data.examples import Example
 from mechdistill.data.labels import LabelSpace
 from mechdistill.heads.anchors import unembed_anchor
+from mechdistill.heads.places import anchor_ids
 from mechdistill.models.families import family_of
 
 
@@ -24,13 +25,9 @@ def anchors_by_example(
     """
     unembedding: Tensor = family_of(model).unembedding(model).weight  # type: ignore[assignment]
     gain, _ = family_of(model).final_norm(model)
-    names = {
-        region.code: tokenizer(region.name, add_special_tokens=False).input_ids
-        for region in space.regions
-    }
     return {
         example.example: unembed_anchor(
-            unembedding, gain, [names[code] for code in dict.fromkeys(example.regions)]
+            unembedding, gain, anchor_ids(example, space, tokenizer)
         ).clone()
         for example in examples
     }

@@ -20,6 +20,7 @@ from transformers import PreTrainedTokenizerFast
 from mechdistill.data.tokenizer import decode_trace
 from mechdistill.evaluate.anchors import TextAnchors, cosine, mean_or_nan
 from mechdistill.evaluate.score_rows import score_rows
+from mechdistill.evaluate.token_text import word_groups
 from mechdistill.models.text_encoder import TextEncoder
 from mechdistill.traces.parse import Trace
 
@@ -119,13 +120,14 @@ def shuffled_confusion_scores(
     encoder: TextEncoder,
     seed: int,
 ) -> pd.DataFrame:
-    """`confusion_shuffled`: Confusion with the late tokens in random order, lengths as they are.
+    """`confusion_shuffled`: Confusion with the late words in random order, lengths as they are.
 
     What is left of a change of Confusion here comes from the length of the prefix and from which
     words the reasoning holds at all, not from how far it has come. Costs as much as the metric.
     """
     rng = np.random.default_rng(seed)
-    texts = _refine_prefixes([_shuffled(trace, rng) for trace in traces], anchors, tokenizer)
+    shuffled = [_shuffled(trace, tokenizer, rng) for trace in traces]
+    texts = _refine_prefixes(shuffled, anchors, tokenizer)
     encoder.encode([text for own in texts for text in own])
     near = [
         mean_or_nan(cosine(encoder.encode(own), anchors[trace.example].near))
@@ -165,17 +167,17 @@ def _own_or_donated(trace: Trace, donor: Trace) -> LateWindow:
     return LateWindow(given.start, tuple(s for s in given.stops if s <= len(trace.tokens)))
 
 
-def _shuffled(trace: Trace, rng: np.random.Generator) -> Trace:
-    """The trace with its late reasoning tokens in random order."""
+def _shuffled(trace: Trace, tokenizer: PreTrainedTokenizerFast, rng: np.random.Generator) -> Trace:
+    """The trace with its late reasoning words in random order; the tokens of a word stay together.
+
+    A window's stop may then cut a word in two.
+    """
     start = refine_window(trace).start
     if start < 0:
         return trace
-    late = rng.permutation(trace.tokens[start : trace.reasoning_end])
-    mixed = (
-        *trace.tokens[:start],
-        *(int(token) for token in late),
-        *trace.tokens[trace.reasoning_end :],
-    )
+    words = word_groups(trace.tokens[start : trace.reasoning_end], tokenizer)
+    late = [token for index in rng.permutation(len(words)) for token in words[index]]
+    mixed = (*trace.tokens[:start], *late, *trace.tokens[trace.reasoning_end :])
     return replace(trace, tokens=mixed)
 
 

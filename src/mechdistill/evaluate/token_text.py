@@ -1,12 +1,17 @@
-"""The text that stands for one token of a trace in a sentence encoder."""
+"""The text that stands for one token of a trace in a sentence encoder, and its words as tokens."""
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_right
 from collections.abc import Sequence
 
 from transformers import PreTrainedTokenizerFast
 
-from mechdistill.data.tokenizer import decode_trace
+from mechdistill.data.token_spans import token_spans
+
+_WORD = re.compile(r"[^\W_]+(?:[.'’-][^\W_]+)*")
+"""Letters and digits, marks within them included: "I50.21", "x-ray"."""
 
 
 def token_texts(ids: Sequence[int], tokenizer: PreTrainedTokenizerFast) -> list[str]:
@@ -15,25 +20,39 @@ def token_texts(ids: Sequence[int], tokenizer: PreTrainedTokenizerFast) -> list[
     A piece such as "##dy" means nothing to a sentence encoder, so "dy", "sp", "nea" give
     "dyspnea" three times. A token of several words ("heart failure") stays as it is.
     """
-    text = decode_trace(tokenizer, ids)
-    texts, cursor = [], 0
-    for token in ids:
-        piece = decode_trace(tokenizer, [token]).strip()
-        start = text.find(piece, cursor)
-        if not piece or start < 0:  # a special token, or part of a character
-            texts.append(piece)
-            continue
-        cursor = start + len(piece)
-        texts.append(_widened(text, start, cursor))
-    return texts
+    text, spans = token_spans(tokenizer, ids)
+    special = set(tokenizer.all_special_ids)
+    words = [match.span() for match in _WORD.finditer(text)]
+    return [
+        "" if token in special else _widened(text, words, *_trimmed(text, *span))
+        for token, span in zip(ids, spans, strict=True)
+    ]
 
 
-def _widened(text: str, start: int, stop: int) -> str:
-    """The slice, extended over the letters and digits that it cuts through at either end."""
-    if text[start].isalnum():
-        while start > 0 and text[start - 1].isalnum():
-            start -= 1
-    if text[stop - 1].isalnum():
-        while stop < len(text) and text[stop].isalnum():
-            stop += 1
-    return text[start:stop]
+def word_groups(ids: Sequence[int], tokenizer: PreTrainedTokenizerFast) -> list[list[int]]:
+    """The ids in groups: what stands between white space in their text belongs together."""
+    text, spans = token_spans(tokenizer, ids)
+    groups: list[list[int]] = []
+    for token, (start, end) in zip(ids, spans, strict=True):
+        begins = text[start:end][:1].isspace() or text[:start][-1:].isspace()
+        if not groups or begins:
+            groups.append([])
+        groups[-1].append(token)
+    return groups
+
+
+def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
+    """The span without white space at its ends."""
+    piece = text[start:end]
+    return start + len(piece) - len(piece.lstrip()), end - len(piece) + len(piece.rstrip())
+
+
+def _widened(text: str, words: Sequence[tuple[int, int]], start: int, end: int) -> str:
+    """The slice, extended to the ends of the words that it cuts."""
+    if start >= end:
+        return ""
+    for place in (start, end - 1):
+        index = bisect_right(words, (place, len(text))) - 1
+        if index >= 0 and words[index][0] <= place < words[index][1]:
+            start, end = min(start, words[index][0]), max(end, words[index][1])
+    return text[start:end]

@@ -8,14 +8,19 @@ from typing import Any
 
 from mechdistill.data.examples import Example
 from mechdistill.data.labels import LabelSpace
+from mechdistill.data.token_spans import covering, encode_continuation
+from mechdistill.data.tokenizer import prompt_spans
+from mechdistill.data.units import cut, lexicon
 from mechdistill.errors import InputError
-from mechdistill.heads.anchors import find_mentions
 from mechdistill.traces.parse import RefinePosition, Trace
 
 
 @dataclass(frozen=True)
 class Places:
-    """Positions index the tokens of prompt and trace, unpadded."""
+    """Positions index the tokens of prompt and trace, unpadded.
+
+    A region, label, finding or cue of several tokens is all of them: attention on it is the sum.
+    """
 
     example: str
     tokens: tuple[int, ...]
@@ -29,7 +34,7 @@ class Places:
     sinks: tuple[int, ...]
     """Position 0 and special tokens: they collect attention that reads nothing."""
     anchors: tuple[tuple[int, ...], ...]
-    """Token ids of the anchors A(x): names of the gold labels' regions."""
+    """Token ids of the anchors A(x), as within a text: names of the gold labels' regions."""
     anchor_mentions: tuple[int, ...]
     """Tokens of the anchors in the prompt."""
     evidence: tuple[int, ...]
@@ -54,22 +59,24 @@ def places_of(trace: Trace, example: Example, space: LabelSpace, tokenizer: Any)
         trace: the trace that is read, of any model with this tokenizer.
         example: the example that it belongs to.
         space: the label space.
-        tokenizer: a fast tokenizer, `tokenizer(prompt)` gives the prompt's part of the trace.
+        tokenizer: the one that wrote the trace.
 
     Raises:
         InputError: the trace does not start with the example's prompt.
     """
     spans = _token_spans(trace, example, tokenizer)
-    cues = [_covered(spans, [cue]) for cue in example.cues]
+    cues = [covering(spans, cue) for cue in example.cues]
     early = set(trace.early)
     pairs = [
         first_difference(_ids(tokenizer, space.label(a).text), _ids(tokenizer, space.label(b).text))
         for a, b in zip(example.gold, example.near, strict=True)
     ]
-    anchors = tuple(
-        _ids(tokenizer, space.region(region).name) for region in dict.fromkeys(example.regions)
-    )
-    prompt = trace.tokens[: trace.prompt_length]
+    regions = set(example.regions)
+    named = [
+        (unit.start, unit.end)
+        for unit in cut(example.prompt, lexicon(tokenizer, space))
+        if unit.kind == "region" and unit.key in regions
+    ]
     special = set(tokenizer.all_special_ids)
     return Places(
         example=trace.example,
@@ -79,8 +86,8 @@ def places_of(trace: Trace, example: Example, space: LabelSpace, tokenizer: Any)
         region_events=tuple(sorted({e.query for e in trace.events if e.kind == "region"} & early)),
         refine=trace.refine,
         sinks=tuple(p for p, token in enumerate(trace.tokens) if p == 0 or token in special),
-        anchors=anchors,
-        anchor_mentions=tuple(find_mentions(prompt, anchors)),
+        anchors=anchor_ids(example, space, tokenizer),
+        anchor_mentions=_covered(spans, named),
         evidence=_covered(spans, example.evidence),
         cues=tuple(_cue_of(at.clause, trace, example, cues) for at in trace.refine),
         gold=tuple(a for a, _ in pairs),
@@ -106,6 +113,13 @@ def all_places(
     return [places_of(trace, known[trace.example], space, tokenizer) for trace in traces]
 
 
+def anchor_ids(example: Example, space: LabelSpace, tokenizer: Any) -> tuple[tuple[int, ...], ...]:
+    """Token ids of each anchor of an example as within a text, in problem order."""
+    return tuple(
+        _ids(tokenizer, space.region(region).name) for region in dict.fromkeys(example.regions)
+    )
+
+
 def first_difference(first: Sequence[int], second: Sequence[int]) -> tuple[int, int]:
     """The tokens at which two labels part, given their common beginning.
 
@@ -122,24 +136,19 @@ def first_difference(first: Sequence[int], second: Sequence[int]) -> tuple[int, 
 
 def _token_spans(trace: Trace, example: Example, tokenizer: Any) -> list[tuple[int, int]]:
     """Character span of each prompt token; empty for special ones."""
-    encoded = tokenizer(example.prompt, return_offsets_mapping=True)
-    if tuple(encoded["input_ids"]) != tuple(trace.tokens[: trace.prompt_length]):
+    ids, spans = prompt_spans(tokenizer, example.prompt)
+    if tuple(ids) != tuple(trace.tokens[: trace.prompt_length]):
         raise InputError(
             f"the trace of example {trace.example} does not begin with that example's prompt",
             "examples, tokenizer and traces are of different runs: make them again together",
         )
-    spans: list[tuple[int, int]] = encoded["offset_mapping"]
     return spans
 
 
 def _covered(spans: Sequence[tuple[int, int]], wanted: Iterable[Sequence[int]]) -> tuple[int, ...]:
     """Tokens that overlap one of the character spans."""
-    parts = [(int(start), int(end)) for start, end in wanted]
-    return tuple(
-        position
-        for position, (start, end) in enumerate(spans)
-        if any(start < stop and begin < end for begin, stop in parts)
-    )
+    found = {position for start, end in wanted for position in covering(spans, (start, end))}
+    return tuple(sorted(found))
 
 
 def _cue_of(
@@ -153,4 +162,5 @@ def _cue_of(
 
 
 def _ids(tokenizer: Any, text: str) -> tuple[int, ...]:
-    return tuple(tokenizer(text, add_special_tokens=False)["input_ids"])
+    """Token ids of a text behind a space: as it is written in prompts and traces."""
+    return encode_continuation(tokenizer, f" {text}")

@@ -108,8 +108,10 @@ def match_on_distance(
         near_miss: likewise.
     """
     pairs = sorted((abs(s - n), s, n) for s in shortlist for n in near_miss)
-    kept: dict[int, int] = {}
+    kept: set[int] = set()
+    partners: set[int] = set()
     for _, s, n in pairs:
-        if s not in kept and n not in kept.values():
-            kept[s] = n
-    return tuple(sorted(kept)), tuple(sorted(kept.values()))
+        if s not in kept and n not in partners:
+            kept.add(s)
+            partners.add(n)
+    return tuple(sorted(kept)), tuple(sorted(partners))

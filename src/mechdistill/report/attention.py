@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from mechdistill.data.token_spans import decode
 from mechdistill.errors import InputError
 from mechdistill.heads.places import Places
 from mechdistill.report.rankings import Head
@@ -119,7 +120,7 @@ def attended_trace(
     weights = np.asarray(chosen["weights"].iloc[0], dtype=float)
     _place(place.example, len(weights), {place.example: place})
     kinds = kinds_of(place, trace)
-    texts = tokenizer.convert_ids_to_tokens(list(place.tokens))
+    texts = [decode(tokenizer, [token]).strip() for token in place.tokens]
     words = tuple(
         Word(text, kind, float(weight))
         for text, kind, weight in zip(texts, kinds, weights, strict=True)
