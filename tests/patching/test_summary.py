@@ -71,6 +71,31 @@ def test_no_percentage_without_a_gap():
     assert np.isfinite(found[["difference", "ci_low", "ci_high"]].to_list()).all()
 
 
+@pytest.mark.parametrize(
+    ("metric", "values"),
+    [("focus", (0.3, 0.6, 0.5)), ("confusion", (0.7, 0.4, 0.5)), ("margin", (-2, 1, 0))],
+)
+def test_no_percentage_where_the_corruption_improves_the_metric(metric, values):
+    found = summary(rows([values] * 4, metric=metric)).iloc[0]
+    assert found["no_percentage"] == "moves the wrong way"
+    assert np.isnan(found[["pct_gap", "pct_gap_low", "pct_gap_high", "pct_paper"]].to_list()).all()
+
+
+def test_summary_says_whether_the_corruption_moves_the_metric():
+    assert summary(rows([(5, 1, 3)] * 4)).iloc[0]["no_percentage"] == ""
+    still = summary(rows([(1, 3, 2), (3, 1, 2), (2, 2.1, 2)]))
+    assert still.iloc[0]["no_percentage"] == "moves nothing"
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("direction", ["denoise", "noise"])
+def test_a_level_of_zero_has_no_share_and_raises_no_warning(direction):
+    """Confusion that is 0 on the clean side: the paper's noise formula divides by it."""
+    found = summary(rows([(0, 0.5, 0.2)] * 3, direction=direction, metric="confusion")).iloc[0]
+    assert found["pct_gap"] == pytest.approx(60 if direction == "denoise" else 40)
+    assert np.isnan(found["pct_paper"]) == (direction == "noise")
+
+
 def test_resamples_without_a_gap_are_left_out_of_the_interval():
     values = [(5, 0, 4), (5, 0, 4), (5, 0, 4), (5, 0, 4), (2, 2, 2)]
     found = summary(rows(values)).iloc[0]

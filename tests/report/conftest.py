@@ -223,6 +223,7 @@ def summary(build) -> pd.DataFrame:
                         "difference": moved,
                         "ci_low": moved - 0.05 * abs(gap),
                         "ci_high": moved + 0.05 * abs(gap),
+                        "no_percentage": "",
                         "pct_gap": pct,
                         "pct_gap_low": pct - 5,
                         "pct_gap_high": pct + 5,

@@ -181,6 +181,15 @@ def test_patching_rows_take_the_bin_of_a_pools_size(full):
     assert restored["shares"][-1]["text"] == "97 %"
 
 
+def test_patching_row_says_why_it_has_no_percentage(full):
+    summary = full.tables["patching_summary"]
+    reversed_ = summary.assign(no_percentage="moves the wrong way", pct_gap=float("nan"))
+    first = patching_rows(reversed_, 4)[0]
+    assert first["no_percentage"] == "K1 moves the wrong way"
+    assert all(share["text"] == "–" for share in first["shares"])
+    assert not patching_rows(summary, 4)[0]["no_percentage"]
+
+
 def test_unparsed_traces_are_counted_by_reason(full):
     rows = status_rows(full.tables["predictions"])
     assert rows[0] == {"method": "Teacher", "traces": 24, "ok": 23, "others": "no answer: 1"}

@@ -6,6 +6,7 @@ import pytest
 
 from mechdistill.report.formats import count, interval, percent, plain, signed
 from mechdistill.report.metrics import TABLE1
+from mechdistill.report.page.rows import undefined_line
 from mechdistill.report.resampling import Bootstrap
 from mechdistill.report.tables import build, tidy, to_csv, to_html, to_latex
 from mechdistill.report.values import method_values
@@ -70,6 +71,22 @@ def test_missing_metric_shows_a_dash_and_is_named(frame):
     table = build(frame, TABLE1, "")
     assert cell(table, "Teacher", "las").text == "–"
     assert "Not measured in this study: LAS" in table.caption
+
+
+def test_notes_without_a_score_are_counted_beside_the_value(build_):
+    scores = build_.scores({("mech", "confusion"): 0.4, ("mech", "focus"): 0.5}, seeds=2)
+    gone = (scores["metric"] == "confusion") & scores["example"].isin(scores["example"][:3])
+    scores.loc[gone, "value"] = float("nan")
+    gains = build_.comparisons([("focus", "mech", "vanilla", 0.1, 0, 0.2, "")], best="vanilla")
+    frame = tidy(method_values(document_measures(scores), Bootstrap(100, 0)), gains)
+    table = build(frame, TABLE1, "")
+    name = "Mech (phases 1 and 2)"
+    assert cell(table, name, "confusion").left_out == 6
+    assert cell(table, name, "focus").left_out == 0
+    assert "<small>6 left out</small>" in to_html(table)
+    assert "$ 6 left out}" in to_latex(table)
+    assert "score is undefined" in table.caption
+    assert "Mech (phases 1 and 2) 6 of 48." in undefined_line(frame)
 
 
 def test_tidy_csv_separates_values_and_gains(frame):

@@ -14,7 +14,9 @@ with gap = clean - corrupted.
 `pct_gap` is the share of the way between corrupted and clean; `pct_paper` are the formulas behind
 the paper's figures, three of which divide by a level.
 
-Both are null where the interval of clean - corrupted includes 0: there is no way to go.
+Both are null unless the interval of clean - corrupted, signed so that good is up, lies above 0: a
+corruption that moves nothing leaves no way to go, one that improves the metric leaves a way that is
+none of the claim's. `no_percentage` says which.
 """
 
 from __future__ import annotations
@@ -34,14 +36,18 @@ VALUES = ["clean", "corrupted", "patched"]
 BETTER = {"confusion": -1.0, "near_miss_rate": -1.0}
 """Sign of the metrics that fall when things go well; all others rise."""
 
-PaperFormula = Callable[[float, float, float], float]
+UNMOVED, WRONG_WAY = "moves nothing", "moves the wrong way"
+"""What a corruption does where there is no percentage: the interval of the signed gap includes 0,
+or lies below it."""
+
+PaperFormula = Callable[[float, float, float], tuple[float, float]]
 PAPER: dict[tuple[str, str], PaperFormula] = {
-    ("focus", "denoise"): lambda clean, corr, patched: (patched - corr) / (clean - corr),
-    ("focus", "noise"): lambda clean, corr, patched: (clean - patched) / clean,
-    ("confusion", "denoise"): lambda clean, corr, patched: (corr - patched) / corr,
-    ("confusion", "noise"): lambda clean, corr, patched: (patched - clean) / clean,
+    ("focus", "denoise"): lambda clean, corr, patched: (patched - corr, clean - corr),
+    ("focus", "noise"): lambda clean, corr, patched: (clean - patched, clean),
+    ("confusion", "denoise"): lambda clean, corr, patched: (corr - patched, corr),
+    ("confusion", "noise"): lambda clean, corr, patched: (patched - clean, clean),
 }
-"""(metric, direction) -> fraction of mean clean, corrupted and patched values."""
+"""(metric, direction) -> numerator and denominator from mean clean, corrupted, patched values."""
 
 
 def summarise(results: pd.DataFrame, planned: int, *, resamples: int, seed: int) -> pd.DataFrame:
@@ -57,9 +63,10 @@ def summarise(results: pd.DataFrame, planned: int, *, resamples: int, seed: int)
     Returns:
         CELL columns, metric, n, n_dropped, clean, corrupted, patched (means), difference (patched
         less the unpatched run that it started from) with ci_low, ci_high, effect (towards the
-        claim: up when denoising restores, up when noising disrupts), pct_gap with pct_gap_low,
-        pct_gap_high, pct_paper, and for rankings top_minus_random (effect less that of the
-        ranking's own random heads) with top_minus_random_low, top_minus_random_high.
+        claim: up when denoising restores, up when noising disrupts), no_percentage (see UNMOVED;
+        empty where there is one), pct_gap with pct_gap_low, pct_gap_high, pct_paper, and for
+        rankings top_minus_random (effect less that of the ranking's own random heads) with
+        top_minus_random_low, top_minus_random_high.
     """
     keys = [*CELL, "metric"]
     each = results.groupby([*keys, "example"], sort=True)[VALUES].mean().dropna()
@@ -92,25 +99,29 @@ class Cell(NamedTuple):
         return len(self.examples)
 
 
-def _effects(cell: Cell, counts: Floats, metric: str, direction: str) -> dict[str, float]:
+def _effects(cell: Cell, counts: Floats, metric: str, direction: str) -> dict[str, float | str]:
     """Means, differences and percentages; counts [1 + resamples, n], the plain weighting first."""
     clean, corrupted, patched = weighted_means(cell.values, counts).T
     start = corrupted if direction == "denoise" else clean
     sign = BETTER.get(metric, 1.0)
     effect = sign * (patched - corrupted if direction == "denoise" else clean - patched)
     gap = sign * (clean - corrupted)
-    row = {"clean": clean[0], "corrupted": corrupted[0], "patched": patched[0]}
+    row: dict[str, float | str] = dict(
+        zip(VALUES, (clean[0], corrupted[0], patched[0]), strict=True)
+    )
     row |= {"difference": patched[0] - start[0], "effect": effect[0]}
     row["ci_low"], row["ci_high"] = _bounds(patched - start)
     row |= dict.fromkeys(["pct_gap", "pct_gap_low", "pct_gap_high", "pct_paper"], np.nan)
     gap_low, gap_high = _bounds(gap)
-    if gap_low > 0 or gap_high < 0:
+    row["no_percentage"] = "" if gap_low > 0 else WRONG_WAY if gap_high < 0 else UNMOVED
+    if gap_low > 0:
         # a resample may have no gap at all: it has no share to give
         fraction = 100 * np.divide(effect, gap, out=np.full_like(gap, np.nan), where=gap != 0)
         row["pct_gap"] = fraction[0]
         row["pct_gap_low"], row["pct_gap_high"] = _bounds(fraction)
         if (metric, direction) in PAPER:
-            row["pct_paper"] = 100 * PAPER[metric, direction](clean[0], corrupted[0], patched[0])
+            part, whole = PAPER[metric, direction](clean[0], corrupted[0], patched[0])
+            row["pct_paper"] = 100 * part / whole if whole else np.nan
     return row
 
 

@@ -42,7 +42,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "patching_summary": (
         *("phase", "twin", "site", "direction", "ranking", "bin", "metric", "n", "n_dropped"),
         *("clean", "corrupted", "patched", "difference", "ci_low", "ci_high"),
-        *("pct_gap", "pct_gap_low", "pct_gap_high", "pct_paper"),
+        *("no_percentage", "pct_gap", "pct_gap_low", "pct_gap_high", "pct_paper"),
     ),
     "scores": ("model", "method", "seed", "example", "metric", "value"),
     "corpus": ("model", "method", "seed", "metric", "value"),
@@ -102,18 +102,19 @@ class Design:
     bootstrap: Bootstrap
 
     @classmethod
-    def of(cls, value: Callable[[str], Any]) -> Design:
+    def of(cls, value: Callable[[str], Any], size: tuple[int, int]) -> Design:
         """From the parameters of a study.
 
         Args:
             value: gives the value of a dotted key.
+            size: the teacher's numbers of layers and of heads a layer.
         """
         return cls(
             study=value("study"),
             methods=tuple(value("distil.methods")),
             seeds=tuple(value("distil.seeds")),
-            layers=value("teacher.architecture.layers"),
-            heads=value("teacher.architecture.heads"),
+            layers=size[0],
+            heads=size[1],
             pool_size=value("heads.pool_size"),
             bins=tuple(value("patching.bins")),
             bootstrap=Bootstrap(value("significance.bootstrap"), value("significance.seed")),

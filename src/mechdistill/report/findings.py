@@ -132,14 +132,14 @@ def _patterns(story: Story) -> str:
     texts = []
     for phase in (1, 2):
         for metric in (PAPER_METRIC[phase], WRITTEN[phase]):
-            shares = [_all_heads(story, phase, site, metric) for site in ("pattern", "output")]
-            if None in shares:
+            found = [_all_heads(story, phase, site, metric) for site in ("pattern", "output")]
+            pattern, output = found
+            if pattern is None or output is None:
                 continue
-            moved = f"{percent(shares[0])} / {percent(shares[1])}"
-            undefined = shares[0] != shares[0]  # NaN: the gap's interval includes 0
-            texts.append(
-                f"{_READ[metric]} {f'(not moved by {TWIN[phase]})' if undefined else moved}"
-            )
+            moved = f"{percent(pattern['pct_gap'])} / {percent(output['pct_gap'])}"
+            if pattern["no_percentage"]:
+                moved = f"({TWIN[phase]} {pattern['no_percentage']})"
+            texts.append(f"{_READ[metric]} {moved}")
     if not texts:
         raise NotTested("all heads together were not patched")
     return f"All heads, denoised by patterns / by outputs, restore: {'; '.join(texts)}."
@@ -153,13 +153,13 @@ _READ = {
 }
 
 
-def _all_heads(story: Story, phase: int, site: str, metric: str) -> float | None:
+def _all_heads(story: Story, phase: int, site: str, metric: str) -> dict[str, Any] | None:
     try:
         rows = _summary(story, phase, site, metric)
     except NotTested:
         return None
     whole = rows[(rows["ranking"] == "all") & (rows["direction"] == "denoise")]
-    return float(whole["pct_gap"].iloc[0]) if len(whole) else None
+    return _records(whole)[0] if len(whole) else None
 
 
 def _predictors(story: Story) -> str:

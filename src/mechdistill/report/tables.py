@@ -21,6 +21,7 @@ from mechdistill.significance.plan import ABLATIONS, PROPOSED, TEACHER, baseline
 TITLE = "Table 1. Reasoning, downstream performance and mechanism of teacher and students."
 COLUMNS = (
     *("method", "metric", "better", "value", "ci_low", "ci_high", "n_documents", "n_seeds"),
+    "n_undefined",
     *("baseline", "is_mark_reference", "gain", "gain_low", "gain_high"),
     *("p_wilcoxon", "p_holm", "mark"),
 )
@@ -29,12 +30,21 @@ Tone = Literal["", "good", "bad"]
 
 @dataclass(frozen=True)
 class Cell:
-    """A number, its interval below it, and a mark: "▲" or "▼" by sign, good or bad by direction."""
+    """A number, its interval below it, and a mark: "▲" or "▼" by sign, good or bad by direction.
+
+    `left_out` counts the pairs of note and seed that have no such score.
+    """
 
     text: str = MISSING
     below: str = ""
     mark: str = ""
     tone: Tone = ""
+    left_out: int = 0
+
+    @property
+    def note(self) -> str:
+        """What stands below the interval."""
+        return f"{self.left_out} left out" if self.left_out else ""
 
 
 @dataclass(frozen=True)
@@ -154,7 +164,7 @@ def _values(
             continue
         mark, tone = _mark(frame, metric, reference) if reference else ("", "")
         ends = interval(row["ci_low"], row["ci_high"])
-        cells.append(Cell(plain(row["value"]), ends, mark, tone))
+        cells.append(Cell(plain(row["value"]), ends, mark, tone, int(row["n_undefined"])))
     return tuple(cells)
 
 
@@ -206,6 +216,12 @@ def _caption(frame: pd.DataFrame, title: str, reference: str, metrics: Sequence[
             "note has a value, Wilcoxon p < 0.05; in the gain lines the same against the baseline "
             "named."
         )
+    if (values.loc[values["metric"].isin([m.key for m in metrics]), "n_undefined"] > 0).any():
+        parts.append(
+            "“left out”: pairs of note and seed in which the score is undefined. Confusion, Loop "
+            "and Help are read at refinement positions, those of clauses that decide a gold label: "
+            "reasoning that comes to none has no value."
+        )
     absent = [m.short for m in metrics if m.key not in set(values["metric"])]
     if absent:
         parts.append(f"Not measured in this study: {', '.join(absent)}.")
@@ -214,7 +230,8 @@ def _caption(frame: pd.DataFrame, title: str, reference: str, metrics: Sequence[
 
 def _html_cell(cell: Cell) -> str:
     mark = f'<span class="mark {cell.tone}">{cell.mark}</span>' if cell.mark else ""
-    below = f"<small>{html.escape(cell.below)}</small>" if cell.below else ""
+    lines = (html.escape(text) for text in (cell.below, cell.note) if text)
+    below = "".join(f"<small>{line}</small>" for line in lines)
     text = html.escape(cell.text).replace("-", "−")
     return f"<td>{text}{mark}{below.replace('-', '−')}</td>"
 
@@ -222,7 +239,7 @@ def _html_cell(cell: Cell) -> str:
 def _tex_line(line: Line) -> str:
     numbers = " & ".join(_tex_cell(cell) for cell in line.cells)
     intervals = " & ".join(
-        f"{{\\scriptsize ${cell.below}$}}" if cell.below else "" for cell in line.cells
+        f"{{\\scriptsize ${cell.below}$ {cell.note}}}" if cell.below else "" for cell in line.cells
     )
     rule = "\\midrule\n" if line.kind in ("proposed", "teacher") else ""
     return f"{rule}{_tex(line.name)} & {numbers} \\\\\n & {intervals} \\\\"

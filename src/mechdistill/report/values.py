@@ -19,16 +19,27 @@ from mechdistill.significance.bootstrap import (
 )
 from mechdistill.significance.compare import Measure, Model
 
-COLUMNS = ("method", "metric", "value", "ci_low", "ci_high", "n_documents", "n_seeds")
+COLUMNS = (
+    "method",
+    "metric",
+    "value",
+    "ci_low",
+    "ci_high",
+    "n_documents",
+    "n_seeds",
+    "n_undefined",
+)
 
 
 def method_values(measures: Sequence[Measure], boot: Bootstrap) -> pd.DataFrame:
     """One row a method and measure, seeds averaged; columns `COLUMNS`.
 
     The interval resamples notes and training seeds, as the comparisons do; the teacher, of one
-    seed, is resampled over notes alone. Measures undefined on every note are left out. A score
-    that falls with every label absent from a resample (macro-F1 over a fixed set) has no fair
-    percentile interval: where the interval misses the value, none is given.
+    seed, is resampled over notes alone. Measures undefined on every note are left out; where one
+    is undefined on some, `n_undefined` counts the pairs of note and seed that it leaves out.
+
+    A score that falls with every label absent from a resample (macro-F1 over a fixed set) has no
+    fair percentile interval: where the interval misses the value, none is given.
     """
     rows = []
     for measure in measures:
@@ -37,10 +48,12 @@ def method_values(measures: Sequence[Measure], boot: Bootstrap) -> pd.DataFrame:
             **measure.statistics,
         }
         for method in dict.fromkeys(name for name, _ in statistics):
-            models = [statistics[key] for key in sorted(statistics) if key[0] == method]
-            row = _row(models, measure, boot)
+            own = [key for key in sorted(statistics) if key[0] == method]
+            row = _row([statistics[key] for key in own], measure, boot)
             if row is not None:
-                rows.append((method, measure.name, *row, len(models)))
+                scores = [measure.values[key] for key in own if key in measure.values]
+                undefined = sum(int(np.isnan(values).sum()) for values in scores)
+                rows.append((method, measure.name, *row, len(own), undefined))
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 

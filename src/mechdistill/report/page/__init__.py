@@ -97,7 +97,10 @@ def render(page: Page) -> str:
         manipulation=page_rows.manipulation_rows(tables["manipulation"], design.bootstrap),
         statuses=page_rows.status_rows(tables["predictions"]),
         budgets=page_rows.budget_rows(evidence.budgets),
-        definitions=page_rows.definition_lines(page.definitions),
+        definitions=[
+            *page_rows.definition_lines(page.definitions),
+            page_rows.undefined_line(page.measures),
+        ],
         environment=environment_line(),
         parameters=json.dumps(page.parameters, indent=2, ensure_ascii=False),
         data_card=page.data_card,

@@ -11,8 +11,8 @@ _PATCHED = (
     "the paper's site; patterns leave the values of the patched run in place, outputs do not. "
     "Under each bin, for the top heads: pct_gap, the share of the clean-corrupted gap; pct_paper, "
     "the formula behind the paper's figure ({paper}). A dash: not defined, since the interval of "
-    "the gap includes 0 or the paper has no formula. Lines: 95 % intervals of the difference from "
-    "the unpatched run, notes resampled. Dashed: clean; dotted: corrupted."
+    "the gap is not above 0 or the paper has no formula. Lines: 95 % intervals of the difference "
+    "from the unpatched run, notes resampled. Dashed: clean; dotted: corrupted."
 )
 
 FIGURES = {

@@ -75,6 +75,7 @@ def _patching_row(
         "direction": direction,
         "bin": size,
         "levels": f"{plain(first['clean'])} / {plain(first['corrupted'])}",
+        "no_percentage": first["no_percentage"] and f"{TWIN[phase]} {first['no_percentage']}",
         "shares": [_share(by_ranking.get(ranking)) for ranking in RANKINGS],
         "over_random": over,
         "notes": f"{first['n']} ({first['n_dropped']})",
@@ -183,6 +184,24 @@ def claim_rows(claims: pd.DataFrame) -> list[Row]:
         tested = kind != Verdict.NOT_TESTED
         rows.append({**claim, "css": kind.replace(" ", "-"), "numbers": numbers, "tested": tested})
     return rows
+
+
+def undefined_line(measures: pd.DataFrame) -> str:
+    """Where Confusion has no value, by method; "" if that was not measured."""
+    own = measures[(measures["metric"] == "confusion") & measures["value"].notna()]
+    if own.empty:
+        return ""
+    listed = "; ".join(
+        f"{method_name(row['method'])} {int(row['n_undefined'])} of "
+        f"{int(row['n_documents'] * row['n_seeds'])}"
+        for row in own.to_dict("records")
+    )
+    return (
+        "Confusion is read at refinement positions: those of clauses that set a gold code of the "
+        "note against another code, so the gold labels of the test notes choose them. Reasoning "
+        "without such a clause has no Confusion and is left out of its mean (pairs of note and "
+        f"seed): {listed}."
+    )
 
 
 def definition_lines(definitions: Mapping[str, Any]) -> Sequence[str]:
