@@ -171,6 +171,6 @@ def test_the_curve_has_loss_and_scores_at_each_validation(model, draw, tmp_path:
 
 def test_a_teacher_below_its_target_is_refused_with_both_numbers() -> None:
     curve = pd.DataFrame({"step": [1, 2], "metric": "micro_f1", "value": [0.95, 0.6]})
-    require_score(curve, "micro_f1", 0.6)
+    require_score(curve, "micro_f1", "teacher.training", 0.6)
     with pytest.raises(InputError, match=r"0\.600.*0\.9"):
-        require_score(curve, "micro_f1", 0.9)
+        require_score(curve, "micro_f1", "teacher.training", 0.9)

@@ -1,10 +1,18 @@
 # Label space, notes, twins: everything drawn from the root seed.
 
 
+# A teacher that exists already brings its own (see teacher.smk).
+TOKENIZER_OF_THE_WORLD = (
+    {"tokenizer": "<results>/data/tokenizer.json"}
+    if STUDY.teacher.checkpoint is None
+    else {}
+)
+
+
 rule make_label_space:
     output:
+        **TOKENIZER_OF_THE_WORLD,
         label_space="<results>/data/label_space.json",
-        tokenizer="<results>/data/tokenizer.json",
     log:
         "<logs>/make_label_space.log",
     conda:
@@ -17,8 +25,8 @@ rule make_label_space:
         code=code("make_label_space"),
     shell:
         job(
-            "make_label_space.py"
-            " --label-space {output.label_space} --tokenizer {output.tokenizer}"
+            "make_label_space.py --label-space {output.label_space}"
+            + " --tokenizer {output.tokenizer}" * bool(TOKENIZER_OF_THE_WORLD)
         )
 
 

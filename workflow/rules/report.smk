@@ -67,6 +67,7 @@ rule draw_coarse_heads:
         examples="<results>/data/examples.parquet",
         label_space="<results>/data/label_space.json",
         tokenizer="<results>/data/tokenizer.json",
+        config="<results>/teacher/config.json",
     output:
         pdf="<results>/report/figure4.pdf",
         png="<results>/report/figure4.png",
@@ -78,12 +79,12 @@ rule draw_coarse_heads:
         mem_mb=2000,
         runtime=30,
     params:
-        p=parameters("teacher.architecture.layers", "report.worked_example"),
+        p=parameters("report.worked_example"),
         code=code("draw_coarse_heads"),
     shell:
         job(
             "draw_coarse_heads.py --head-scores {input.head_scores}"
-            " --attention-rows {input.attention_rows} --traces {input.traces}"
+            " --attention-rows {input.attention_rows} --config {input.config} --traces {input.traces}"
             " --examples {input.examples} --label-space {input.label_space}"
             " --tokenizer {input.tokenizer} --pdf {output.pdf} --png {output.png}"
         )
@@ -117,6 +118,7 @@ rule draw_refine_heads:
     input:
         head_scores="<results>/heads/head_scores.parquet",
         dynamics="<results>/heads/dynamics.parquet",
+        config="<results>/teacher/config.json",
     output:
         pdf="<results>/report/figure7.pdf",
         png="<results>/report/figure7.png",
@@ -128,16 +130,12 @@ rule draw_refine_heads:
         mem_mb=2000,
         runtime=30,
     params:
-        p=parameters(
-            "teacher.architecture.layers",
-            "significance.bootstrap",
-            "significance.seed",
-        ),
+        p=parameters("significance.bootstrap", "significance.seed"),
         code=code("draw_refine_heads"),
     shell:
         job(
             "draw_refine_heads.py --head-scores {input.head_scores}"
-            " --dynamics {input.dynamics} --pdf {output.pdf} --png {output.png}"
+            " --dynamics {input.dynamics} --config {input.config} --pdf {output.pdf} --png {output.png}"
         )
 
 
@@ -164,6 +162,7 @@ rule judge_claims:
             method=STUDY.distil.methods,
             seed=STUDY.distil.seeds,
         ),
+        config="<results>/teacher/config.json",
     output:
         claims="<results>/report/claims.csv",
     log:
@@ -178,8 +177,6 @@ rule judge_claims:
             "study",
             "distil.methods",
             "distil.seeds",
-            "teacher.architecture.layers",
-            "teacher.architecture.heads",
             "heads.pool_size",
             "patching.bins",
             "significance.bootstrap",
@@ -194,7 +191,7 @@ rule judge_claims:
             " --margin {input.margin} --generated {input.generated}"
             " --manipulation {input.manipulation} --scores {input.scores}"
             " --curves {input.curves} --corpus {input.corpus}"
-            " --comparisons {input.comparisons} --traces {input.traces}"
+            " --comparisons {input.comparisons} --config {input.config} --traces {input.traces}"
             " --examples {input.examples} --label-space {input.label_space}"
             " --tokenizer {input.tokenizer} --budgets {input.budgets}"
             " --claims {output.claims}"
@@ -228,6 +225,7 @@ rule write_report:
             seed=STUDY.distil.seeds,
         ),
         figures=expand("<results>/report/figure{figure}.png", figure=FIGURES),
+        config="<results>/teacher/config.json",
     output:
         report="<results>/report/report.html",
         findings="<results>/report/findings.txt",
@@ -263,7 +261,7 @@ rule write_report:
             " --head-scores {input.head_scores} --attention-rows {input.attention_rows}"
             " --predictions {input.predictions} --scores {input.scores}"
             " --corpus {input.corpus} --comparisons {input.comparisons}"
-            " --definitions {input.definitions} --traces {input.traces}"
+            " --definitions {input.definitions} --config {input.config} --traces {input.traces}"
             " --examples {input.examples} --label-space {input.label_space}"
             " --tokenizer {input.tokenizer} --data-card {input.data_card}"
             " --budgets {input.budgets} --figures {input.figures}"

@@ -1,38 +1,141 @@
-# The teacher, and its reasoning on every note.
+# The teacher: from scratch, or a checkpoint that is fine-tuned; its reasoning on every note.
 
 
-rule train_teacher:
-    input:
-        label_space="<results>/data/label_space.json",
-        tokenizer="<results>/data/tokenizer.json",
-        examples="<results>/data/examples.parquet",
-    output:
-        model="<results>/teacher/model.safetensors",
-        config="<results>/teacher/config.json",
-        curve="<results>/teacher/learning_curve.parquet",
-    log:
-        "<logs>/train_teacher.log",
-    conda:
-        "../../envs/environment.yml"
-    resources:
-        mem_mb=8000,
-        runtime=480,
-    params:
-        p=parameters(
-            "seed",
-            "data.world",
-            "teacher",
-            "traces.max_new_tokens",
-            "traces.batch_size",
-        ),
-        code=code("train_teacher"),
-    shell:
-        job(
-            "train_teacher.py"
-            " --label-space {input.label_space} --tokenizer {input.tokenizer}"
-            f" --examples {{input.examples}} --checkpoint {CHECKPOINTS}/teacher"
-            " --model {output.model} --config {output.config} --curve {output.curve}"
-        )
+if STUDY.teacher.checkpoint is None:
+
+    rule train_teacher:
+        input:
+            label_space="<results>/data/label_space.json",
+            tokenizer="<results>/data/tokenizer.json",
+            examples="<results>/data/examples.parquet",
+        output:
+            model="<results>/teacher/model.safetensors",
+            config="<results>/teacher/config.json",
+            curve="<results>/teacher/learning_curve.parquet",
+        log:
+            "<logs>/train_teacher.log",
+        conda:
+            "../../envs/environment.yml"
+        resources:
+            mem_mb=8000,
+            runtime=480,
+        params:
+            p=parameters(
+                "seed",
+                "data.world",
+                "teacher",
+                "traces.max_new_tokens",
+                "traces.batch_size",
+            ),
+            code=code("train_teacher"),
+        shell:
+            job(
+                "train_teacher.py"
+                " --label-space {input.label_space} --tokenizer {input.tokenizer}"
+                f" --examples {{input.examples}} --checkpoint {CHECKPOINTS}/teacher"
+                " --model {output.model} --config {output.config} --curve {output.curve}"
+            )
+
+else:
+
+    rule convert_teacher:
+        output:
+            model="<results>/teacher/pretrained/model.safetensors",
+            config="<results>/teacher/pretrained/config.json",
+            tokenizer="<results>/data/tokenizer.json",
+        log:
+            "<logs>/convert_teacher.log",
+        conda:
+            "../../envs/environment.yml"
+        resources:
+            mem_mb=8000,
+            runtime=30,
+        params:
+            p=parameters("teacher.checkpoint"),
+            code=code("convert_teacher"),
+        shell:
+            job(
+                "convert_teacher.py --model {output.model} --config {output.config}"
+                " --tokenizer {output.tokenizer}"
+            )
+
+    rule fine_tune_teacher:
+        input:
+            pretrained="<results>/teacher/pretrained/model.safetensors",
+            pretrained_config="<results>/teacher/pretrained/config.json",
+            label_space="<results>/data/label_space.json",
+            tokenizer="<results>/data/tokenizer.json",
+            examples="<results>/data/examples.parquet",
+        output:
+            model="<results>/teacher/model.safetensors",
+            config="<results>/teacher/config.json",
+            curve="<results>/teacher/learning_curve.parquet",
+        log:
+            "<logs>/fine_tune_teacher.log",
+        conda:
+            "../../envs/environment.yml"
+        resources:
+            mem_mb=8000,
+            runtime=480,
+        params:
+            p=parameters(
+                "seed",
+                "data.world",
+                "data.prompt",
+                "teacher.seed",
+                "teacher.fine_tuning",
+                "traces.max_new_tokens",
+                "traces.batch_size",
+            ),
+            code=code("fine_tune_teacher"),
+        shell:
+            job(
+                "fine_tune_teacher.py --pretrained {input.pretrained}"
+                " --pretrained-config {input.pretrained_config}"
+                " --label-space {input.label_space} --tokenizer {input.tokenizer}"
+                f" --examples {{input.examples}} --checkpoint {CHECKPOINTS}/teacher"
+                " --model {output.model} --config {output.config} --curve {output.curve}"
+            )
+
+    rule compare_with_zero_shot:
+        input:
+            pretrained="<results>/teacher/pretrained/model.safetensors",
+            pretrained_config="<results>/teacher/pretrained/config.json",
+            model="<results>/teacher/model.safetensors",
+            config="<results>/teacher/config.json",
+            traces="<results>/teacher/traces.parquet",
+            label_space="<results>/data/label_space.json",
+            tokenizer="<results>/data/tokenizer.json",
+            examples="<results>/data/examples.parquet",
+        output:
+            traces="<results>/teacher/pretrained/traces.parquet",
+            quality="<results>/teacher/quality.csv",
+            head_agreement="<results>/teacher/head_agreement.csv",
+        log:
+            "<logs>/compare_with_zero_shot.log",
+        conda:
+            "../../envs/environment.yml"
+        resources:
+            mem_mb=8000,
+            runtime=240,
+        params:
+            p=parameters(
+                "traces.early_tokens",
+                "traces.max_new_tokens",
+                "traces.batch_size",
+                "heads.minimum_keys",
+                "heads.batch_size",
+            ),
+            code=code("compare_with_zero_shot"),
+        shell:
+            job(
+                "compare_with_zero_shot.py --pretrained {input.pretrained}"
+                " --pretrained-config {input.pretrained_config} --model {input.model}"
+                " --config {input.config} --traces {input.traces}"
+                " --label-space {input.label_space} --tokenizer {input.tokenizer}"
+                " --examples {input.examples} --zero-shot-traces {output.traces}"
+                " --quality {output.quality} --head-agreement {output.head_agreement}"
+            )
 
 
 rule generate_teacher_traces:

@@ -1,9 +1,9 @@
 """Draw Figure 4: heads by CoarseScore, and what the best of them reads in the worked example.
 
-Inputs: --head-scores, --attention-rows, --traces (the teacher's), --examples, --label-space,
---tokenizer.
+Inputs: --head-scores, --attention-rows, --config, --traces (the teacher's), --examples,
+--label-space, --tokenizer.
 Outputs: --pdf, --png.
-Parameters: teacher.architecture.layers, report.worked_example.
+Parameters: report.worked_example.
 """
 
 import argparse
@@ -12,6 +12,7 @@ from mechdistill.artifacts import read_table
 from mechdistill.data.examples import read_examples
 from mechdistill.data.labels import read_label_space
 from mechdistill.data.tokenizer import load_tokenizer
+from mechdistill.models.shape import layers_and_heads
 from mechdistill.parameters import Parameters
 from mechdistill.report.evidence import COLUMNS
 from mechdistill.report.figures.attention import figure4
@@ -23,8 +24,8 @@ from mechdistill.traces.store import read_traces
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    inputs = ("head-scores", "attention-rows", "traces", "examples", "label-space", "tokenizer")
-    for name in inputs:
+    inputs = ("head-scores", "attention-rows", "config", "traces", "examples")
+    for name in (*inputs, "label-space", "tokenizer"):
         parser.add_argument(f"--{name}", required=True, help="input")
     for name in ("pdf", "png"):
         parser.add_argument(f"--{name}", required=True, help="output")
@@ -42,7 +43,8 @@ def main() -> None:
         read_label_space(args.label_space),
         load_tokenizer(args.tokenizer),
     )
-    save(figure4(scores, attended, p["teacher.architecture.layers"]), args.pdf, args.png)
+    layers, _ = layers_and_heads(args.config)
+    save(figure4(scores, attended, layers), args.pdf, args.png)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,14 @@
 """Draw Figure 7: heads by RefineScore, and what the best of them do along the reasoning.
 
-Inputs: --head-scores, --dynamics.
+Inputs: --head-scores, --dynamics, --config (the teacher's).
 Outputs: --pdf, --png.
-Parameters: teacher.architecture.layers, significance.bootstrap, significance.seed.
+Parameters: significance.bootstrap, significance.seed.
 """
 
 import argparse
 
 from mechdistill.artifacts import read_table
+from mechdistill.models.shape import layers_and_heads
 from mechdistill.parameters import Parameters
 from mechdistill.report.evidence import COLUMNS
 from mechdistill.report.figures.heads import figure7
@@ -17,7 +18,7 @@ from mechdistill.report.resampling import Bootstrap
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    for name in ("head-scores", "dynamics"):
+    for name in ("head-scores", "dynamics", "config"):
         parser.add_argument(f"--{name}", required=True, help="input")
     for name in ("pdf", "png"):
         parser.add_argument(f"--{name}", required=True, help="output")
@@ -27,7 +28,8 @@ def main() -> None:
     boot = Bootstrap(p["significance.bootstrap"], p["significance.seed"])
     scores = read_table(args.head_scores, COLUMNS["head_scores"])
     dynamics = read_table(args.dynamics, COLUMNS["dynamics"], may_be_empty=True)
-    figure = figure7(scores, dynamics, p["teacher.architecture.layers"], boot)
+    layers, _ = layers_and_heads(args.config)
+    figure = figure7(scores, dynamics, layers, boot)
     save(figure, args.pdf, args.png)
 
 

@@ -2,11 +2,11 @@
 
 Inputs: --head-scores, --rankings, --reliability, --dynamics, --attention-rows, --margin,
 --generated, --manipulation, --scores, --curves, --corpus, --comparisons; --budgets (one a student,
-.../METHOD/seedSEED/budget.json); --traces (the teacher's), --examples, --label-space, --tokenizer.
+.../METHOD/seedSEED/budget.json); --config, --traces (the teacher's), --examples, --label-space,
+--tokenizer.
 Outputs: --claims (CSV, one row a claim, its variants and our checks beside).
-Parameters: study, distil.methods, distil.seeds, teacher.architecture.layers,
-teacher.architecture.heads, heads.pool_size, patching.bins, significance.bootstrap,
-significance.seed.
+Parameters: study, distil.methods, distil.seeds, heads.pool_size, patching.bins,
+significance.bootstrap, significance.seed.
 """
 
 import argparse
@@ -17,6 +17,7 @@ from mechdistill.data.examples import read_examples
 from mechdistill.data.labels import read_label_space
 from mechdistill.data.tokenizer import load_tokenizer
 from mechdistill.heads.places import all_places
+from mechdistill.models.shape import layers_and_heads
 from mechdistill.parameters import Parameters
 from mechdistill.report.attention import with_anchor_mass
 from mechdistill.report.claims import judge_all
@@ -32,7 +33,7 @@ TABLES = (
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    others = ("traces", "examples", "label-space", "tokenizer")
+    others = ("config", "traces", "examples", "label-space", "tokenizer")
     for name in (*(table.replace("_", "-") for table in TABLES), *others):
         parser.add_argument(f"--{name}", required=True, help="input")
     parser.add_argument("--budgets", required=True, nargs="+", help="input, one a student")
@@ -42,7 +43,9 @@ def main() -> None:
     p = Parameters.from_json(args.params)
     paths = {name: Path(getattr(args, name)) for name in TABLES}
     budgets = {(b.parts[-3], int(b.parts[-2][4:])): b for b in map(Path, args.budgets)}
-    evidence = read_evidence(paths, Design.of(p.__getitem__), budgets)
+    evidence = read_evidence(
+        paths, Design.of(p.__getitem__, layers_and_heads(args.config)), budgets
+    )
 
     kept = set(evidence.tables["attention_rows"]["example"])
     traces = [trace for trace in read_traces(args.traces) if trace.example in kept]

@@ -71,7 +71,7 @@ def main() -> None:
         draw_texts, space, settings, tokenizer, training.batch_size, training.listing_share
     )
     curve = train_teacher(model, draw, training, checkpoint, validate, teacher["seed"])
-    require_score(curve, "micro_f1", training.target_micro_f1)
+    require_score(curve, "micro_f1", "teacher.training", training.target_micro_f1)
     save_model(model, args.model, args.config)
     write_table(args.curve, curve)
     checkpoint.discard()

@@ -3,8 +3,8 @@
 Inputs: --claims, --table1 (HTML), --measures (CSV), --figures (figureN.png, any number of files);
 --summary (patching), --manipulation, --causal-agreement, --rankings, --head-scores,
 --attention-rows, --predictions, --scores, --corpus, --comparisons, --definitions, --budgets (one
-a student, .../METHOD/seedSEED/budget.json); --traces (the teacher's), --examples, --label-space,
---tokenizer, --data-card.
+a student, .../METHOD/seedSEED/budget.json); --config, --traces (the teacher's), --examples,
+--label-space, --tokenizer, --data-card.
 Outputs: --report, --findings.
 Parameters: study, seed, data, text_encoder, teacher, traces, heads, patching, distil, evaluate,
 significance, report (the page lists all of them).
@@ -20,6 +20,7 @@ from mechdistill.artifacts import read_json, read_text, write_text
 from mechdistill.data.examples import read_examples
 from mechdistill.data.labels import read_label_space
 from mechdistill.data.tokenizer import load_tokenizer
+from mechdistill.models.shape import layers_and_heads
 from mechdistill.parameters import Parameters
 from mechdistill.report.claims.registry import read_claims
 from mechdistill.report.evidence import Design, read_evidence
@@ -42,7 +43,7 @@ TABLES = {
 }
 OTHERS = (
     *("claims", "table1", "measures", "definitions", "data_card"),
-    *("traces", "examples", "label_space", "tokenizer"),
+    *("config", "traces", "examples", "label_space", "tokenizer"),
 )
 SECTIONS = (
     *("study", "seed", "data", "text_encoder", "teacher", "traces", "heads", "patching"),
@@ -68,7 +69,7 @@ def main() -> None:
 
     budgets = {(b.parts[-3], int(b.parts[-2][4:])): b for b in map(Path, args.budgets)}
     paths = {name: Path(getattr(args, argument)) for name, argument in TABLES.items()}
-    evidence = read_evidence(paths, Design.of(design), budgets)
+    evidence = read_evidence(paths, Design.of(design, layers_and_heads(args.config)), budgets)
     claims = read_claims(args.claims)
     lines = findings(Story(evidence, claims))
     scores = evidence.tables["head_scores"]

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from mechdistill.artifacts import read_tensors, write_tensors
 from mechdistill.errors import InputError
-from mechdistill.models.optimiser import Optimiser
+from mechdistill.models.optimiser import ScheduledOptimiser
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Checkpoint:
     """Equal for equal results; see `mechdistill.models.identity.run_identity`."""
 
     def save(
-        self, step: int, model: nn.Module, optimiser: Optimiser, notes: dict[str, Any]
+        self, step: int, model: nn.Module, optimiser: ScheduledOptimiser, notes: dict[str, Any]
     ) -> None:
         """Write the state after `step` finished steps; `notes` is what JSON can hold exactly."""
         tensors = {"random": torch.get_rng_state()}
@@ -38,7 +38,9 @@ class Checkpoint:
         content = {"identity": self.identity, "step": step, "notes": notes}
         write_tensors(self.path, tensors, {"checkpoint": json.dumps(content)})
 
-    def restore(self, model: nn.Module, optimiser: Optimiser) -> tuple[int, dict[str, Any]]:
+    def restore(
+        self, model: nn.Module, optimiser: ScheduledOptimiser
+    ) -> tuple[int, dict[str, Any]]:
         """Take up the saved state; gives the number of finished steps and the notes.
 
         Gives (0, {}) and leaves everything as it is where no checkpoint of this run can be read.

@@ -7,7 +7,7 @@ One optimiser for every method and seed. The learning rate is a function of the 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 import torch
 from torch import Tensor, nn
@@ -16,45 +16,36 @@ WEIGHT_DECAY = 0.01
 ADAMW_BETAS = (0.9, 0.95)
 
 
-class Optimiser:
-    """Both optimisers as one.
+class ScheduledOptimiser:
+    """Optimisers that step together along one schedule.
 
     Args:
-        model: its parameters are updated.
-        learning_rate: peak rate of Muon.
-        adamw_learning_rate: peak rate of AdamW.
+        parts: by name, each over parameters of its own.
+        peaks: peak rate of each part.
         steps: where the cosine ends.
         warmup_steps: of linear warm-up.
     """
 
     def __init__(
         self,
-        model: nn.Module,
+        parts: Mapping[str, torch.optim.Optimizer],
+        peaks: Mapping[str, float],
         *,
-        learning_rate: float,
-        adamw_learning_rate: float,
         steps: int,
         warmup_steps: int,
     ) -> None:
-        matrices, others = _split(model)
-        self._parts: dict[str, torch.optim.Optimizer] = {
-            "muon": torch.optim.Muon(matrices, lr=learning_rate, weight_decay=WEIGHT_DECAY),
-            "adamw": torch.optim.AdamW(
-                others, lr=adamw_learning_rate, betas=ADAMW_BETAS, weight_decay=WEIGHT_DECAY
-            ),
-        }
-        self._peaks = {"muon": learning_rate, "adamw": adamw_learning_rate}
+        self._parts, self._peaks = dict(parts), dict(peaks)
         self._steps, self._warmup = steps, warmup_steps
 
     def step(self, number: int) -> float:
-        """Update with the gradients at hand as step `number` (from 0); returns Muon's rate."""
+        """Update with the gradients at hand as step `number` (from 0); the first part's rate."""
         share = schedule(number, self._steps, self._warmup)
         for name, part in self._parts.items():
             for group in part.param_groups:
                 group["lr"] = self._peaks[name] * share
             part.step()
             part.zero_grad(set_to_none=True)
-        return self._peaks["muon"] * share
+        return next(iter(self._peaks.values())) * share
 
     def tensors(self) -> dict[str, Tensor]:
         """The state as named tensors."""
@@ -75,6 +66,41 @@ class Optimiser:
                 if owner == name:
                     content["state"].setdefault(int(number), {})[key] = value
             part.load_state_dict(content)
+
+
+class Optimiser(ScheduledOptimiser):
+    """Muon and AdamW as one.
+
+    Args:
+        model: its parameters are updated.
+        learning_rate: peak rate of Muon.
+        adamw_learning_rate: peak rate of AdamW.
+        steps, warmup_steps: see `ScheduledOptimiser`.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        *,
+        learning_rate: float,
+        adamw_learning_rate: float,
+        steps: int,
+        warmup_steps: int,
+    ) -> None:
+        matrices, others = _split(model)
+        parts: dict[str, torch.optim.Optimizer] = {
+            "muon": torch.optim.Muon(matrices, lr=learning_rate, weight_decay=WEIGHT_DECAY),
+            "adamw": adamw(others, adamw_learning_rate),
+        }
+        peaks = {"muon": learning_rate, "adamw": adamw_learning_rate}
+        super().__init__(parts, peaks, steps=steps, warmup_steps=warmup_steps)
+
+
+def adamw(parameters: Iterable[nn.Parameter], learning_rate: float) -> torch.optim.AdamW:
+    """AdamW as it is used everywhere here."""
+    return torch.optim.AdamW(
+        parameters, lr=learning_rate, betas=ADAMW_BETAS, weight_decay=WEIGHT_DECAY
+    )
 
 
 def schedule(step: int, steps: int, warmup: int) -> float:

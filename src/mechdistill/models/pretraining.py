@@ -158,8 +158,11 @@ def train_teacher(
     return pd.DataFrame(rows, columns=["step", "metric", "value"])
 
 
-def require_score(curve: pd.DataFrame, metric: str, target: float) -> None:
+def require_score(curve: pd.DataFrame, metric: str, section: str, target: float) -> None:
     """Make sure that the last value of a metric reaches its target.
+
+    Args:
+        section: of the parameters, which holds `steps` and the target.
 
     Raises:
         InputError: it does not; a study must not be built on a teacher that cannot do the task.
@@ -168,8 +171,8 @@ def require_score(curve: pd.DataFrame, metric: str, target: float) -> None:
     if reached < target:
         raise InputError(
             f"the teacher's validation {metric} is {reached:.3f} after training, "
-            f"teacher.training.target_{metric} is {target}",
-            "raise teacher.training.steps, or make the world or the target smaller",
+            f"{section}.target_{metric} is {target}",
+            f"raise {section}.steps, or make the world or the target smaller",
         )
 
 

@@ -1,0 +1,203 @@
+"""A checkpoint learns the reasoning: few steps on fresh notes with templated traces.
+
+With LoRA the model's own weights stay as they are and small changes beside them are trained, then
+merged; every later rule sees plain weights. A fine-tuning that was killed goes on from its last
+checkpoint and ends in the same weights, bit for bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from transformers import PreTrainedTokenizerFast
+
+from mechdistill.data.frame import Frame
+from mechdistill.data.labels import LabelSpace
+from mechdistill.data.tokenizer import encode_prompt, encode_trace
+from mechdistill.data.world import WorldSettings, draw_case
+from mechdistill.errors import InputError
+from mechdistill.models.batching import left_pad
+from mechdistill.models.checkpoints import Checkpoint
+from mechdistill.models.optimiser import ScheduledOptimiser, adamw
+from mechdistill.models.pretraining import Text, Validate
+from mechdistill.progress import track
+
+
+@dataclass(frozen=True)
+class FineTuning:
+    """The section `teacher.fine_tuning`."""
+
+    steps: int
+    batch_size: int
+    texts_a_pass: int
+    """Texts in one forward and backward pass."""
+    learning_rate: float
+    warmup_steps: int
+    clip: float
+    """Largest gradient norm."""
+    lora: Mapping[str, Any] | None
+    """rank and alpha; None trains every weight."""
+    precision: str
+    """Of the products: float32 or bfloat16."""
+    validate_every: int
+    checkpoint_every: int
+    target_micro_f1: float
+    """Validation micro-F1 that the teacher must reach."""
+
+    @classmethod
+    def of(cls, section: Mapping[str, Any]) -> FineTuning:
+        """From the parameters' section, all of whose keys are needed."""
+        return cls(**section)
+
+
+def draw_framed_texts(
+    space: LabelSpace,
+    settings: WorldSettings,
+    tokenizer: PreTrainedTokenizerFast,
+    frame: Frame,
+    count: int,
+    rng: np.random.Generator,
+) -> list[Text]:
+    """Fresh training notes in their frame, with their reference traces."""
+    texts = []
+    for _ in range(count):
+        case = draw_case(space, settings, "training", rng)
+        prompt = frame(case.prompt)
+        trace = encode_trace(tokenizer, " ".join(case.reference), prompt)
+        texts.append(Text(encode_prompt(tokenizer, prompt), trace))
+    return texts
+
+
+def trace_loss(model: Any, texts: Sequence[Text], pad_id: int) -> Tensor:
+    """Cross-entropy summed over the trace tokens of all texts, prompts given.
+
+    Texts are padded on the left, so that traces end together and logits are computed at their
+    positions alone: a large vocabulary costs memory.
+    """
+    batch = left_pad([[*text.prompt, *text.trace] for text in texts], pad_id)
+    lengths = torch.tensor([len(text.trace) for text in texts])
+    longest = int(lengths.max())
+    logits = model(
+        batch.ids, attention_mask=batch.mask, use_cache=False, logits_to_keep=longest + 1
+    ).logits[:, :-1]
+    learnt = torch.arange(longest) >= longest - lengths[:, None]
+    targets = batch.ids[:, -longest:]
+    return functional.cross_entropy(logits[learnt].float(), targets[learnt], reduction="sum")
+
+
+def fine_tune(
+    model: Any,
+    draw: Callable[[np.random.Generator], Sequence[Text]],
+    tuning: FineTuning,
+    checkpoint: Checkpoint,
+    validate: Validate,
+    *,
+    pad_id: int,
+    seed: int,
+) -> pd.DataFrame:
+    """Fine-tune `model` in place and return its learning curve.
+
+    Args:
+        model: attached to the tap, at the checkpoint's weights.
+        draw: the texts of a step, from that step's own generator.
+        validate: scores of the model in evaluation mode, by name.
+        pad_id: of the tokenizer.
+        seed: of the stream of texts and of LoRA's first weights.
+
+    Returns:
+        step, metric, value: the scores before the first step (step 0); then the mean training loss
+        since the last row, and the scores.
+    """
+    with _trained_weights(model, tuning.lora, seed) as trained:
+        optimiser = ScheduledOptimiser(
+            {"adamw": adamw(trained, tuning.learning_rate)},
+            {"adamw": tuning.learning_rate},
+            steps=tuning.steps,
+            warmup_steps=tuning.warmup_steps,
+        )
+        first, notes = checkpoint.restore(trained, optimiser)
+        rows: list[list[Any]] = notes.get("rows", [])
+        losses: list[float] = notes.get("losses", [])
+        if not rows:
+            rows += [[0, name, value] for name, value in _scores(model, validate).items()]
+        model.train()
+        steps = range(first, tuning.steps)
+        for step in track(steps, "fine-tuning step", tuning.steps, done=first):
+            texts = draw(np.random.default_rng([seed, 5, step]))
+            losses.append(_add_gradients(model, texts, tuning, pad_id))
+            torch.nn.utils.clip_grad_norm_(trained, tuning.clip)
+            optimiser.step(step)
+            finished = step + 1
+            if finished % tuning.validate_every == 0 or finished == tuning.steps:
+                rows.append([finished, "loss", float(np.mean(losses))])
+                scores = _scores(model, validate)
+                rows += [[finished, name, value] for name, value in scores.items()]
+                losses = []
+            if finished % tuning.checkpoint_every == 0:
+                checkpoint.save(finished, trained, optimiser, {"rows": rows, "losses": losses})
+    model.eval()
+    return pd.DataFrame(rows, columns=["step", "metric", "value"])
+
+
+@contextmanager
+def _trained_weights(
+    model: Any, lora: Mapping[str, Any] | None, seed: int
+) -> Iterator[nn.ParameterList]:
+    """The weights to be trained; what was trained beside the model is merged when the block ends.
+
+    Raises:
+        InputError: LoRA is asked for and the package peft is not installed.
+    """
+    if lora is None:
+        yield nn.ParameterList(model.parameters())
+        return
+    try:
+        from peft import LoraConfig, inject_adapter_in_model
+        from peft.tuners.lora import LoraLayer
+    except ImportError as error:
+        raise InputError(
+            "teacher.fine_tuning.lora is given, and the package peft is not installed",
+            "install it: python -m pip install --no-deps --require-hashes -r envs/pretrained.txt; "
+            "or set teacher.fine_tuning.lora to null, which trains every weight",
+        ) from error
+    config = LoraConfig(
+        r=lora["rank"], lora_alpha=lora["alpha"], lora_dropout=0.0, target_modules="all-linear"
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        inject_adapter_in_model(config, model)
+    yield nn.ParameterList(p for p in model.parameters() if p.requires_grad)
+    for name, module in list(model.named_modules()):
+        if isinstance(module, LoraLayer):
+            module.merge()
+            model.set_submodule(name, module.get_base_layer())
+    model.requires_grad_(True)
+
+
+def _add_gradients(model: Any, texts: Sequence[Text], tuning: FineTuning, pad_id: int) -> float:
+    """Add the gradients of the mean over all trace tokens; returns that mean."""
+    total = sum(len(text.trace) for text in texts)
+    by_length = sorted(texts, key=lambda text: len(text.prompt) + len(text.trace))
+    mean = 0.0
+    for start in range(0, len(by_length), tuning.texts_a_pass):
+        part = by_length[start : start + tuning.texts_a_pass]
+        with torch.autocast("cpu", torch.bfloat16, enabled=tuning.precision == "bfloat16"):
+            loss = trace_loss(model, part, pad_id) / total
+        loss.backward()  # type: ignore[no-untyped-call]
+        mean += loss.item()
+    return mean
+
+
+def _scores(model: Any, validate: Validate) -> Mapping[str, float]:
+    model.eval()
+    scores = validate(model)
+    model.train()
+    return scores
