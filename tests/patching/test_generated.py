@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from mechdistill.models.recorded import patched_greedy
 from mechdistill.patching.conditions import Condition, head_masks, heads_of
-from mechdistill.patching.generated import Reading, patch_generated
+from mechdistill.patching.generated import patch_generated
 from mechdistill.patching.generated_scores import generated_table
 from mechdistill.patching.generated_sweep import patched_steps, record_sides, sweep_generated
 from mechdistill.patching.pairs import Pair
@@ -127,26 +128,17 @@ def test_table_scores_each_distinct_text_once_and_keeps_every_condition(model, s
 
 def test_pairs_become_a_table_of_every_metric(model, pair):
     planned = [Condition("all", 12, 0, SETS[0]), Condition("top", 2, 0, SETS[1])]
-    reading = Reading(
-        6,
-        STOPS,
-        {
+    reader = SimpleNamespace(
+        parse=parse,
+        early_tokens=6,
+        stops=lambda phase: STOPS,
+        tokenizer=SimpleNamespace(eos_token_id=2, pad_token_id=0),
+        scores=lambda phase: {
             "length": lambda traces, donors: np.array([len(t.tokens) - 8.0 for t in traces]),
             "nothing": lambda traces, donors: np.zeros(len(traces)),
         },
     )
-    table = patch_generated(
-        model,
-        [pair],
-        1,
-        planned,
-        reading,
-        parse,
-        max_new_tokens=10,
-        eos_id=2,
-        pad_id=0,
-        batch_size=3,
-    )
+    table = patch_generated(model, [pair], 1, planned, reader, max_new_tokens=10, batch_size=3)
     assert len(table) == 2 * 2 * 2 * 2
     assert set(table["twin"]) == {"K1"}
     lengths = table[table["metric"] == "length"]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+from types import SimpleNamespace
 
 import pytest
 
@@ -17,10 +18,17 @@ from mechdistill.traces.parse import Mention, RefinePosition
 
 
 class Letters:
-    """A tokenizer whose tokens are letters."""
+    """A tokenizer whose tokens are letters, behind one token that begins a text."""
 
-    def __call__(self, text, add_special_tokens):
-        return {"input_ids": [1, *(ord(letter) for letter in text)]}
+    bos_token = None
+
+    @property
+    def backend_tokenizer(self):
+        return self
+
+    def encode(self, text, add_special_tokens):
+        offsets = [(0, 0), *((at, at + 1) for at in range(len(text)))]
+        return SimpleNamespace(ids=[1, *map(ord, text)], offsets=offsets)
 
 
 def example(regions=("I50",)):

@@ -16,14 +16,7 @@ from mechdistill.data.tokenizer import load_tokenizer
 from mechdistill.data.twins import read_twins
 from mechdistill.models.loading import load_model
 from mechdistill.parameters import Parameters
-from mechdistill.patching.conditions import (
-    conditions,
-    distinct_sets,
-    head_masks,
-    heads_of,
-    read_rankings,
-    without_controls,
-)
+from mechdistill.patching.conditions import distinct_sets, head_masks, plan, without_controls
 from mechdistill.patching.effects import margin_table
 from mechdistill.patching.margin_sweep import sweep_margins
 from mechdistill.patching.pairs import DESIGN, SHAM, eligible_traces, make_pairs
@@ -45,18 +38,10 @@ def main() -> None:
     traces = eligible_traces(
         read_traces(args.traces, "patching"), read_examples(args.examples, "patching")
     )
-    twins, rankings = read_twins(args.twins), read_table(args.rankings)
+    twins = read_twins(args.twins)
     size = model.config.num_hidden_layers, model.config.num_attention_heads
-    planned = {
-        phase: conditions(
-            read_rankings(rankings, "teacher", phase),
-            heads_of(*size),
-            bins=p["patching.bins"],
-            draws=p["patching.random_draws"],
-            seed=p["patching.seed"],
-        )
-        for phase in (1, 2)
-    }
+    bins, draws = p["patching.bins"], p["patching.random_draws"]
+    planned = plan(read_table(args.rankings), size, bins=bins, draws=draws, seed=p["patching.seed"])
     tables = []
     for twin, phase in track(DESIGN, "twin and phase"):
         # controls where the corruption fits the phase; heads of the other phase on the same events

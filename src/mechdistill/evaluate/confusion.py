@@ -159,6 +159,13 @@ def prefixes(
     ]
 
 
+def whose_window(trace: Trace, donor: Trace) -> str:
+    """At whose refinement positions `confusion` reads a trace: "own", "donor" or "none"."""
+    if refine_window(trace).stops:
+        return "own"
+    return "donor" if _own_or_donated(trace, donor).stops else "none"
+
+
 def _own_or_donated(trace: Trace, donor: Trace) -> LateWindow:
     own = refine_window(trace)
     if own.stops:

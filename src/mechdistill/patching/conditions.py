@@ -74,6 +74,23 @@ def read_rankings(frame: pd.DataFrame, model: str, phase: int) -> dict[str, list
     return rankings
 
 
+def plan(
+    rankings: pd.DataFrame, size: tuple[int, int], *, bins: Sequence[int], draws: int, seed: int
+) -> dict[int, list[Condition]]:
+    """The conditions of both phases, from the teacher's ranked heads.
+
+    Args:
+        rankings: see `read_rankings`.
+        size: layers, and heads a layer.
+        bins, draws, seed: see `conditions`.
+    """
+    every = heads_of(*size)
+    return {
+        phase: conditions(read_rankings(rankings, "teacher", phase), every, bins, draws, seed)
+        for phase in RANKINGS
+    }
+
+
 def conditions(
     rankings: Mapping[str, Sequence[Head]],
     all_heads: Sequence[Head],

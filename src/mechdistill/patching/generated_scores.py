@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from mechdistill.evaluate.confusion import whose_window
 from mechdistill.patching.conditions import Condition
 from mechdistill.patching.effects import CELL, OBSERVED
 from mechdistill.patching.generated_sweep import Parse, PatchedRun, Side
@@ -38,8 +39,9 @@ def generated_table(
 
     Returns:
         phase, twin, site, direction, ranking, bin, draw, example, metric, clean, corrupted, patched
-        and `window`: "own", or "donor" where the run has no refinement position and is read at the
-        donor's. Values are null where neither has one.
+        and `window`, where Confusion is read in phase 2: "own", at the refinement positions of the
+        run; "donor", at the donor's, since the run has none; "none", neither has one: its value is
+        null.
     """
     traces, donors = _distinct(runs, sides, parse)
     values = {
@@ -55,7 +57,7 @@ def generated_table(
         unpatched: list[Key] = [(example, "", side.run.tokens) for side in sides[example]]
         for run in own:
             key = (example, run.direction, run.tokens)
-            window = "own" if phase == 1 or traces[key].refine else "donor"
+            window = "own" if phase == 1 else whose_window(traces[key], donors[key])
             for c in reported[sets[run.condition]]:
                 cell = (phase, twin, run.site, run.direction, c.ranking, c.bin, c.draw)
                 for metric, of in values.items():
