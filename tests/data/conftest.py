@@ -7,6 +7,7 @@ from mechdistill.data.examples import Example, draw_cases, example_of
 from mechdistill.data.labels import LabelSpace, build_label_space
 from mechdistill.data.tokenizer import build_tokenizer
 from mechdistill.data.world import Case, WorldSettings
+from tests.small_tokenizers import byte_level
 
 COUNTS = {"training": 60, "validation": 20, "ranking": 20, "patching": 20, "test": 40}
 
@@ -36,3 +37,10 @@ def cases(space: LabelSpace, settings: WorldSettings) -> list[tuple[str, str, Ca
 @pytest.fixture(scope="session")
 def examples(cases: list[tuple[str, str, Case]]) -> list[Example]:
     return [example_of(case, name, split) for name, split, case in cases]
+
+
+@pytest.fixture(scope="session")
+def pieces(cases: list[tuple[str, str, Case]]) -> PreTrainedTokenizerFast:
+    """A byte-level tokenizer that cuts the world's words into pieces."""
+    texts = [text for _, _, case in cases for text in (case.prompt, " ".join(case.reference))]
+    return byte_level(texts, size=700)

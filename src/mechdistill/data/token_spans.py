@@ -29,7 +29,8 @@ def token_spans(tokenizer: Any, ids: Sequence[int]) -> tuple[str, list[Span]]:
     spans, done = [], 0
     for count in range(1, len(ids) + 1):
         so_far = decode(tokenizer, ids[:count])
-        start, done = done, _shared(so_far, text)
+        # an invalid run of bytes can take back what its first bytes spelled: never go back
+        start, done = done, max(done, _shared(so_far, text))
         spans.append((start, done + (len(so_far) > done)))  # more: bytes of an unfinished character
     return text, spans
 
@@ -61,7 +62,7 @@ def encode_continuation(tokenizer: Any, text: str) -> tuple[int, ...]:
 
 
 def covering(spans: Sequence[Span], wanted: Span) -> tuple[int, ...]:
-    """Indices of the tokens that overlap [start, end)."""
+    """Indices of the tokens that overlap [start, end), those without text inside it included."""
     begin, stop = wanted
     return tuple(i for i, (start, end) in enumerate(spans) if start < stop and begin < end)
 

@@ -38,6 +38,8 @@ from mechdistill.data.units import Lexicon, cut, lexicon
 from mechdistill.errors import InputError
 
 TWINS = ("K0", "K1", "K2")
+_MOST_FILLINGS = 3
+"""A phrase as it is, with one and with two groups of neutral words."""
 _INDIFFERENT = (FOUND, CAME, SOURCES, FILLERS, NEUTRAL_CUES)
 
 
@@ -129,8 +131,9 @@ class _Prompt:
         return lexicon(self._tokenizer, space)
 
     def tokens_of(self, span: Span) -> tuple[int, ...]:
-        """Positions of the tokens of a span."""
-        return covering(self._spans, span)
+        """Positions of the tokens of a span and of the space before it."""
+        start, end = span
+        return covering(self._spans, (start - (self.example.prompt[start - 1 : start] == " "), end))
 
     def require_known(self, cues: Iterable[str]) -> None:
         unknown = [cue for cue in cues if self._tokenizer.unk_token_id in self._encode(cue)]
@@ -143,18 +146,19 @@ class _Prompt:
 
     def neutral(self, span: Span, phrases: Sequence[str], rng: np.random.Generator) -> str | None:
         """A neutral phrase of the span's length: one of the phrases, else one with more words."""
-        longer = [f"{phrase} {more}" for phrase in phrases for more in NEUTRAL_WORDS]
-        for choice in (phrases, longer, NEUTRAL_WORDS):
-            if fitting := self.fitting(span, choice):
-                return _pick(fitting, rng)
-        return None
+        return self._fill([*phrases], span, rng) or self._fill(list(NEUTRAL_WORDS), span, rng)
 
     def filled_up(self, span: Span, cue: str, rng: np.random.Generator) -> str | None:
         """The cue, with neutral words behind it where it is shorter than the span."""
-        if self.fitting(span, [cue]):
-            return cue
-        fitting = self.fitting(span, [f"{cue} {more}" for more in NEUTRAL_WORDS])
-        return _pick(fitting, rng) if fitting else None
+        return self._fill([cue], span, rng)
+
+    def _fill(self, phrases: list[str], span: Span, rng: np.random.Generator) -> str | None:
+        """One of the phrases, with as few neutral words behind it as make the span's length."""
+        for _ in range(_MOST_FILLINGS):
+            if fitting := self.fitting(span, phrases):
+                return _pick(fitting, rng) if len(fitting) > 1 else fitting[0]
+            phrases = [f"{phrase} {more}" for phrase in phrases for more in NEUTRAL_WORDS]
+        return None
 
     def fitting(self, span: Span, phrases: Iterable[str]) -> list[str]:
         """The phrases that have as many tokens as the span."""
@@ -163,7 +167,7 @@ class _Prompt:
         return [p for p, ids in encoded.items() if len(ids) == length and unknown not in ids]
 
     def twin(self, name: str, replacements: Mapping[Span, str | None]) -> Twin | None:
-        """The twin; None where a replacement is missing or what stands around it would change."""
+        """The twin; None where a replacement is missing, or where another token would change."""
         found = {span: word for span, word in replacements.items() if word is not None}
         text, changed = replace_spans(self.example.prompt, found)
         after = encode_prompt(self._tokenizer, text)
@@ -171,7 +175,7 @@ class _Prompt:
         if len(found) < len(replacements) or len(after) != len(self._ids):
             return None
         different = {p for p, (a, b) in enumerate(zip(self._ids, after, strict=True)) if a != b}
-        if not different <= free:
+        if not different or not different <= free:
             return None
         return Twin(self.example.example, name, text, changed, len(different))
 

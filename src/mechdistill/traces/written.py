@@ -79,6 +79,8 @@ class Written:
         """
         unit = self.units[index]
         first = self.bounds[index][0] - self.start
+        if first and self.text[slice(*self.spans[first - 1])] == " ":
+            first -= 1  # the space before a word may be a token of its own
         before = self.text[self.spans[first][0] : unit.start]
         behind = self.units[index + 1].end if index + 1 < len(self.units) else len(self.text)
         after = self.text[unit.end : behind] or " ."

@@ -1,0 +1,69 @@
+"""Small sub-word tokenizers, trained in the tests: byte-level, and with byte fallback."""
+
+import json
+from collections.abc import Iterable
+
+from tokenizers import (
+    AddedToken,
+    Tokenizer,
+    decoders,
+    models,
+    normalizers,
+    pre_tokenizers,
+    trainers,
+)
+from tokenizers.processors import TemplateProcessing
+from transformers import PreTrainedTokenizerFast
+
+BEGIN, END = "<|begin|>", "<|end|>"
+CHAT = (
+    "{% for m in messages %}<|begin|>{{ m['role'] }}\n{{ m['content'] }}<|end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|begin|>assistant\n{% endif %}"
+)
+
+
+def byte_level(
+    texts: Iterable[str], *, size: int = 420, adds_begin: bool = False
+) -> PreTrainedTokenizerFast:
+    """As GPT-2's: any text survives; padding is the end token; with a chat template.
+
+    Args:
+        size: of the vocabulary; small, so that labels are cut into many pieces.
+        adds_begin: whether the tokenizer puts its first token before a text by itself.
+    """
+    raw = Tokenizer(models.BPE())
+    raw.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    raw.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(
+        vocab_size=size, special_tokens=[BEGIN, END], initial_alphabet=alphabet, show_progress=False
+    )
+    raw.train_from_iterator(texts, trainer)
+    if adds_begin:
+        first = (BEGIN, raw.token_to_id(BEGIN))
+        raw.post_processor = TemplateProcessing(single=f"{BEGIN} $A", special_tokens=[first])
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=raw, bos_token=BEGIN, eos_token=END, pad_token=END
+    )
+    tokenizer.chat_template = CHAT
+    return tokenizer
+
+
+def byte_fallback(texts: Iterable[str], *, size: int = 400) -> PreTrainedTokenizerFast:
+    """As Gemma's: words begin with a mark; unknown characters become tokens of one byte each."""
+    trained = Tokenizer(models.BPE())
+    trained.normalizer = normalizers.Replace(" ", "▁")
+    trained.train_from_iterator(texts, trainers.BpeTrainer(vocab_size=size, show_progress=False))
+    model = json.loads(trained.to_str())["model"]
+    pieces = ["<unk>", BEGIN, END, *(f"<0x{byte:02X}>" for byte in range(256)), *model["vocab"]]
+    vocabulary = {piece: index for index, piece in enumerate(dict.fromkeys(pieces))}
+    merges = [tuple(merge) for merge in model["merges"]]
+    raw = Tokenizer(models.BPE(vocabulary, merges, unk_token="<unk>", byte_fallback=True))
+    raw.normalizer = normalizers.Replace(" ", "▁")
+    raw.decoder = decoders.Sequence(
+        [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()]
+    )
+    raw.add_special_tokens([AddedToken(token, special=True) for token in ("<unk>", BEGIN, END)])
+    return PreTrainedTokenizerFast(
+        tokenizer_object=raw, unk_token="<unk>", bos_token=BEGIN, eos_token=END, pad_token=END
+    )
