@@ -53,6 +53,7 @@ def byte_fallback(texts: Iterable[str], *, size: int = 400) -> PreTrainedTokeniz
     """As Gemma's: words begin with a mark; unknown characters become tokens of one byte each."""
     trained = Tokenizer(models.BPE())
     trained.normalizer = normalizers.Replace(" ", "▁")
+    trained.pre_tokenizer = pre_tokenizers.Split("▁", "merged_with_next")  # no piece of two words
     trained.train_from_iterator(texts, trainers.BpeTrainer(vocab_size=size, show_progress=False))
     model = json.loads(trained.to_str())["model"]
     pieces = ["<unk>", BEGIN, END, *(f"<0x{byte:02X}>" for byte in range(256)), *model["vocab"]]
