@@ -10,7 +10,7 @@ import torch
 from mechdistill.models.tap import Intervention, Tap
 from mechdistill.patching import margin_sweep
 from mechdistill.patching.conditions import head_masks, heads_of
-from mechdistill.patching.margin_sweep import sweep_margins
+from mechdistill.patching.margin_sweep import sweep_margins, sweep_prompts
 from mechdistill.patching.pairs import DIRECTIONS, SITES, decision_events
 
 LAYERS, HEADS = 3, 4
@@ -25,8 +25,12 @@ SETS = [
 def every_event(monkeypatch):
     """Keep events that the random model does not decide."""
     kept = []
-    original = margin_sweep._sweep
-    monkeypatch.setattr(margin_sweep, "_sweep", lambda *args: kept.extend(original(*args)) or kept)
+
+    def keeping(original):
+        return lambda *args: kept.extend(original(*args)) or kept
+
+    for name in ("_sweep", "_sweep_prompts"):
+        monkeypatch.setattr(margin_sweep, name, keeping(getattr(margin_sweep, name)))
     return kept
 
 
@@ -72,6 +76,39 @@ def test_sweep_equals_one_forward_pass_a_condition(model, pairs, phase, branches
                     assert effect.patched[i, j, c] == pytest.approx(value, abs=5e-5)
                     moved = max(moved, abs(value - (corrupted, clean)[j]))
     assert moved > 0.5
+
+
+def slow_prompt_patched(model, pair, event, heads, direction):
+    """The donor's rows at the event and at every prompt position, in one plain forward pass."""
+    sides = pair.trace.tokens, pair.corrupted
+    donor, recipient = sides if direction == "denoise" else sides[::-1]
+    at = torch.tensor([sorted({*range(pair.trace.prompt_length), event.query})])
+    read = Tap(at)
+    forced(model, donor, read)
+    values = {layer: record.rows for layer, record in read.record.items()}
+    where = head_masks([heads], LAYERS, HEADS)[None].expand(1, at.shape[1], -1, -1)
+    tap = Tap(at, interventions=(Intervention("pattern", where, values),))
+    return slow_margin(forced(model, recipient, tap)[event.query], event)
+
+
+@pytest.mark.parametrize("phase", [1, 2])
+def test_patterns_at_all_prompt_positions_equal_whole_forward_passes(
+    model, pairs, phase, every_event
+):
+    masks = head_masks(SETS, LAYERS, HEADS)
+    sweep_prompts(model, pairs, phase, masks, pad_id=0, branches_per_pass=3)
+    expected = [(p, e) for p in pairs for e in decision_events(p.trace, phase)]
+    apart = 0.0
+    for effect, (pair, event) in zip(every_event, expected, strict=True):
+        clean = slow_margin(forced(model, pair.trace.tokens)[event.query], event)
+        assert effect.clean == pytest.approx(clean, abs=5e-5)
+        for j, direction in enumerate(DIRECTIONS):
+            for c, heads in enumerate(SETS):
+                value = slow_prompt_patched(model, pair, event, heads, direction)
+                assert effect.patched[0, j, c] == pytest.approx(value, abs=5e-5)
+                alone = slow_patched(model, pair, event, heads, "pattern", direction)
+                apart = max(apart, abs(value - alone))
+    assert apart > 0.1
 
 
 def test_all_outputs_at_the_event_carry_the_whole_margin_over(model, pairs, every_event):

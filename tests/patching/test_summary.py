@@ -120,6 +120,18 @@ def test_examples_without_a_value_are_dropped_and_counted():
     assert (found["n"], found["n_dropped"], found["patched"]) == (2, 3, 3.0)
 
 
+def test_examples_read_at_the_donors_window_are_counted():
+    frame = pd.DataFrame(
+        rows([(9, 0, 2), (9, 0, 4), (9, 0, 6)], metric="confusion")
+        + rows([(9, 0, 2), (9, 0, 4), (9, 0, 6)], "random", metric="confusion", draw=0)
+        + rows([(9, 0, 2), (9, 0, 4), (9, 0, 6)], "random", metric="confusion", draw=1),
+        columns=[*COLUMNS, "clean", "corrupted", "patched"],
+    )
+    frame["window"] = ["own", "own", "donor", "own", "donor", "own", "donor", "donor", "own"]
+    found = summarise(frame, 3, resamples=10, seed=0).set_index("ranking")["n_donor_window"]
+    assert found.to_dict() == {"top": 1, "random": 2}
+
+
 def test_intervals_equal_a_slow_bootstrap():
     rng = np.random.default_rng(1)
     values = np.column_stack([rng.normal(8, 1, 9), rng.normal(0, 1, 9), rng.normal(5, 1, 9)])

@@ -217,6 +217,7 @@ def summary(build) -> pd.DataFrame:
                     | {
                         "n": 24,
                         "n_dropped": 1,
+                        "n_donor_window": 0,
                         "clean": part["clean"].mean(),
                         "corrupted": part["corrupted"].mean(),
                         "patched": part["patched"].mean(),

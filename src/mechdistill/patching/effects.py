@@ -58,12 +58,14 @@ def margin_table(
     sets: Sequence[frozenset[tuple[int, int]]],
     phase: int,
     twin: str,
+    sites: Sequence[str] = SITES,
 ) -> pd.DataFrame:
     """One row a condition, site, direction, example and metric: means over the example's events.
 
     Args:
         conditions: what is reported; several may have the same heads.
         sets: the sets of heads in the order of the sweep.
+        sites: the sites of the sweep.
 
     Returns:
         phase, twin, site, direction, ranking, bin, draw, example, metric, clean, corrupted and
@@ -79,7 +81,7 @@ def margin_table(
         clean = float(np.mean([e.clean for e in own]))
         corrupted = float(np.mean([e.corrupted for e in own]))
         for c in conditions:
-            for i, site in enumerate(SITES):
+            for i, site in enumerate(sites):
                 for j, direction in enumerate(DIRECTIONS):
                     value = float(patched[i, j, column[c.heads]])
                     cell = (phase, twin, site, direction, c.ranking, c.bin, c.draw)

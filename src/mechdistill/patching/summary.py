@@ -55,13 +55,14 @@ def summarise(results: pd.DataFrame, planned: int, *, resamples: int, seed: int)
 
     Args:
         results: columns phase, twin, site, direction, ranking, bin, draw, example, metric, clean,
-            corrupted, patched.
+            corrupted, patched, and for written runs window.
         planned: number of examples that were to be patched.
         resamples: of the bootstrap over examples.
         seed: of the bootstrap; all conditions on the same examples share their resamples.
 
     Returns:
-        CELL columns, metric, n, n_dropped, clean, corrupted, patched (means), difference (patched
+        CELL columns, metric, n, n_dropped, n_donor_window (examples with a run that has no window
+        of its own and is read at its donor's), clean, corrupted, patched (means), difference (patched
         less the unpatched run that it started from) with ci_low, ci_high, effect (towards the
         claim: up when denoising restores, up when noising disrupts), no_percentage (see UNMOVED;
         empty where there is one), pct_gap with pct_gap_low, pct_gap_high, pct_paper, and for
@@ -70,6 +71,7 @@ def summarise(results: pd.DataFrame, planned: int, *, resamples: int, seed: int)
     """
     keys = [*CELL, "metric"]
     each = results.groupby([*keys, "example"], sort=True)[VALUES].mean().dropna()
+    elsewhere = _read_at_donors(results, keys)
     cells = {
         key: Cell(list(rows.index.get_level_values("example")), rows.to_numpy(np.float64))
         for key, rows in each.groupby(level=keys, sort=True)
@@ -79,6 +81,7 @@ def summarise(results: pd.DataFrame, planned: int, *, resamples: int, seed: int)
     for key, cell in cells.items():
         named = dict(zip(keys, key, strict=True))
         row = named | {"n": len(cell), "n_dropped": planned - len(cell)}
+        row["n_donor_window"] = elsewhere.get(key, 0)
         row |= _effects(cell, counts[len(cell)], str(named["metric"]), str(named["direction"]))
         ranking = str(named["ranking"])
         if ranking.startswith("top"):
@@ -87,6 +90,15 @@ def summarise(results: pd.DataFrame, planned: int, *, resamples: int, seed: int)
             row |= _over_random(row, cell, random, resamples, seed)
         records.append(row)
     return pd.DataFrame.from_records(records)
+
+
+def _read_at_donors(results: pd.DataFrame, keys: list[str]) -> dict[object, int]:
+    """Examples of each condition with a run whose window is its donor's."""
+    if "window" not in results:
+        return {}
+    given = results[(results["window"] == "donor") & (results["metric"] == "confusion")]
+    counts: dict[object, int] = given.groupby(keys)["example"].nunique().to_dict()
+    return counts
 
 
 class Cell(NamedTuple):

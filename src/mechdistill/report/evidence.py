@@ -41,7 +41,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "manipulation": ("phase", "twin", "example", "metric", "clean", "corrupted"),
     "patching_summary": (
         *("phase", "twin", "site", "direction", "ranking", "bin", "metric", "n", "n_dropped"),
-        *("clean", "corrupted", "patched", "difference", "ci_low", "ci_high"),
+        *("n_donor_window", "clean", "corrupted", "patched", "difference", "ci_low", "ci_high"),
         *("no_percentage", "pct_gap", "pct_gap_low", "pct_gap_high", "pct_paper"),
     ),
     "scores": ("model", "method", "seed", "example", "metric", "value"),

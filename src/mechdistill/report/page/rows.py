@@ -29,7 +29,11 @@ MEASURES = {
     "region_recall": "regions named",
     "near_miss_rate": "near-misses kept",
 }
-SITES = {"pattern": "patterns", "output": "outputs"}
+SITES = {
+    "output": "outputs",
+    "pattern": "patterns",
+    "pattern_prompt": "patterns, at all prompt positions too",
+}
 SHOWN = 8
 """Score variants of a phase listed, besides the printed score and plain attention."""
 
@@ -49,7 +53,7 @@ def patching_rows(summary: pd.DataFrame, pool_size: int) -> list[Row]:
         if not bins:
             continue
         size = min(bins, key=lambda k: (abs(k - pool_size), k))
-        for site in ("output", "pattern"):
+        for site in SITES:
             for direction in ("denoise", "noise"):
                 chosen = own[(own["site"] == site) & (own["direction"] == direction)]
                 chosen = chosen[(chosen["bin"] == size) | (chosen["ranking"] == "all")]
@@ -79,6 +83,7 @@ def _patching_row(
         "shares": [_share(by_ranking.get(ranking)) for ranking in RANKINGS],
         "over_random": over,
         "notes": f"{first['n']} ({first['n_dropped']})",
+        "elsewhere": int(rows["n_donor_window"].max()),
     }
 
 
