@@ -30,13 +30,14 @@ def token_texts(ids: Sequence[int], tokenizer: PreTrainedTokenizerFast) -> list[
 
 
 def word_groups(ids: Sequence[int], tokenizer: PreTrainedTokenizerFast) -> list[list[int]]:
-    """The ids in groups: what stands between white space in their text belongs together."""
+    """The ids in groups of one word and the white space before it."""
     text, spans = token_spans(tokenizer, ids)
     groups: list[list[int]] = []
+    begin = 0
     for token, (start, end) in zip(ids, spans, strict=True):
-        begins = text[start:end][:1].isspace() or text[:start][-1:].isspace()
-        if not groups or begins:
+        if not groups or (text[start:end][:1].isspace() and text[begin:start].strip()):
             groups.append([])
+            begin = start
         groups[-1].append(token)
     return groups
 
