@@ -167,7 +167,7 @@ def test_a_missing_key_is_named(copied_root: Path) -> None:
 
 @pytest.mark.parametrize("name", ["smok", "", 3, None, "../smoke"])
 def test_an_unknown_study_is_answered_with_the_known_ones(name: Any) -> None:
-    with pytest.raises(InputError, match=r"no study[^$]*embedded, smoke"):
+    with pytest.raises(InputError, match=r"no study[^$]*embedded, pretrained, smoke"):
         load_study({"study": name}, ROOT)
 
 

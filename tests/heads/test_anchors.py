@@ -9,7 +9,6 @@ from torch.nn.functional import cosine_similarity
 from mechdistill.heads.anchors import (
     context_anchor,
     embed_anchor,
-    find_mentions,
     unembed_anchor,
 )
 
@@ -48,11 +47,6 @@ def test_context_anchor_is_the_mean_residual_at_mentions():
     anchor = context_anchor(residual, mentions)
     torch.testing.assert_close(anchor[0], (residual[0, 1] + residual[0, 3]) / 2)
     assert (anchor[1] == 0).all()
-
-
-def test_mentions_are_whole_token_sequences():
-    tokens = [5, 7, 3, 5, 7, 8, 3, 8]
-    assert find_mentions(tokens, ANCHORS) == [2, 3, 4, 5, 6]
 
 
 def test_example_without_anchor_is_refused(matrix):

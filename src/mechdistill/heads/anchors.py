@@ -53,17 +53,6 @@ def context_anchor(residual: Tensor, mentions: Tensor) -> Tensor:
     return torch.einsum("bt,btd->bd", weights, residual) / weights.sum(1, True).clamp_min(1)
 
 
-def find_mentions(tokens: Sequence[int], anchors: Sequence[Sequence[int]]) -> list[int]:
-    """Positions of every token of every occurrence of the anchors in `tokens`, in order."""
-    found: set[int] = set()
-    for anchor in anchors:
-        width = len(anchor)
-        for start in range(len(tokens) - width + 1):
-            if list(tokens[start : start + width]) == list(anchor):
-                found.update(range(start, start + width))
-    return sorted(found)
-
-
 def _centroid(rows: Tensor, anchors: Sequence[Sequence[int]]) -> Tensor:
     if not anchors or not all(anchors):
         raise ValueError("an example needs at least one anchor, and each anchor a token")

@@ -81,7 +81,7 @@ def draw_texts(
     cases = [draw_case(space, settings, "training", rng) for _ in range(count - listings)]
     pairs = [(" ".join(prompt), " ".join(listing)) for prompt, listing in words]
     pairs += [(case.prompt, " ".join(case.reference)) for case in cases]
-    return [Text(encode_prompt(tokenizer, a), encode_trace(tokenizer, b)) for a, b in pairs]
+    return [Text(encode_prompt(tokenizer, a), encode_trace(tokenizer, b, a)) for a, b in pairs]
 
 
 def add_gradients(model: Any, texts: Sequence[Text]) -> float:
