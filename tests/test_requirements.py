@@ -13,8 +13,14 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 ENVS = ROOT / "envs"
 FILES = {
-    "run": ("requirements.in", "torch.txt", "encoder.txt"),
-    "test": ("requirements.in", "torch.txt", "encoder.txt", "requirements-dev.in"),
+    "run": ("requirements.in", "torch.txt", "encoder.txt", "pretrained.txt"),
+    "test": (
+        "requirements.in",
+        "torch.txt",
+        "encoder.txt",
+        "pretrained.txt",
+        "requirements-dev.in",
+    ),
 }
 
 

@@ -19,7 +19,7 @@ from mechdistill.parameters import Parameters
 from mechdistill.patching.conditions import head_masks, heads_of, single_heads
 from mechdistill.patching.effects import single_head_table
 from mechdistill.patching.margin_sweep import sweep_margins
-from mechdistill.patching.pairs import DESIGN, eligible_traces, make_pairs
+from mechdistill.patching.pairs import DESIGN, SHAM, eligible_traces, make_pairs
 from mechdistill.progress import track
 from mechdistill.traces.store import read_traces
 
@@ -43,7 +43,9 @@ def main() -> None:
     conditions = single_heads(heads_of(*size))
     masks = head_masks([c.heads for c in conditions], *size)
     tables = []
-    for twin, phase in track(DESIGN, "twin and phase"):
+    # the sham has no gap of which a head could have a share
+    corruptions = [(twin, phase) for twin, phase in DESIGN if twin != SHAM]
+    for twin, phase in track(corruptions, "twin and phase"):
         effects = sweep_margins(
             model,
             make_pairs(traces, twins, twin, tokenizer),

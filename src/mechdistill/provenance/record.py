@@ -17,7 +17,7 @@ from mechdistill.errors import InputError
 CODE = ("src", "workflow", "Snakefile", "params.yaml", "studies", "envs")
 """What git must hold unchanged for a commit to name the code of a job."""
 
-REQUIREMENTS = ("requirements.in", "torch.txt", "encoder.txt")
+REQUIREMENTS = ("requirements.in", "torch.txt", "encoder.txt", "pretrained.txt")
 
 
 def record_path(log: Path) -> Path:
