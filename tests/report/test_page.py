@@ -67,6 +67,7 @@ def page(full, tmp_path_factory):
         },
         parameters={"seed": 7, "distil": {"methods": ["vanilla"]}},
         data_card="# Data card\nNotes are synthetic & <fake>.",
+        origin=None,
     )
 
 

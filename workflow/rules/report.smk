@@ -198,6 +198,17 @@ rule judge_claims:
         )
 
 
+# The page tells of a checkpoint what fine-tuning changed.
+ORIGIN = (
+    []
+    if STUDY.teacher.checkpoint is None
+    else [
+        "<results>/teacher/quality.csv",
+        "<results>/teacher/head_agreement.csv",
+    ]
+)
+
+
 rule write_report:
     input:
         claims="<results>/report/claims.csv",
@@ -219,6 +230,7 @@ rule write_report:
         label_space="<results>/data/label_space.json",
         tokenizer="<results>/data/tokenizer.json",
         data_card="<results>/data/data_card.md",
+        origin=ORIGIN,
         budgets=expand(
             "<results>/distil/{method}/seed{seed}/budget.json",
             method=STUDY.distil.methods,
@@ -264,6 +276,7 @@ rule write_report:
             " --definitions {input.definitions} --config {input.config} --traces {input.traces}"
             " --examples {input.examples} --label-space {input.label_space}"
             " --tokenizer {input.tokenizer} --data-card {input.data_card}"
+            " --origin {input.origin}"
             " --budgets {input.budgets} --figures {input.figures}"
             " --report {output.report} --findings {output.findings}"
         )

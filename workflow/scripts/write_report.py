@@ -4,7 +4,8 @@ Inputs: --claims, --table1 (HTML), --measures (CSV), --figures (figureN.png, any
 --summary (patching), --manipulation, --causal-agreement, --rankings, --head-scores,
 --attention-rows, --predictions, --scores, --corpus, --comparisons, --definitions, --budgets (one
 a student, .../METHOD/seedSEED/budget.json); --config, --traces (the teacher's), --examples,
---label-space, --tokenizer, --data-card.
+--label-space, --tokenizer, --data-card; --origin (two CSV: quality.csv and head_agreement.csv of a
+teacher from a checkpoint; none of one from scratch).
 Outputs: --report, --findings.
 Parameters: study, seed, data, text_encoder, teacher, traces, heads, patching, distil, evaluate,
 significance, report (the page lists all of them).
@@ -27,6 +28,7 @@ from mechdistill.report.evidence import Design, read_evidence
 from mechdistill.report.figures.heads import ranked_scores
 from mechdistill.report.findings import Story, findings
 from mechdistill.report.page import Page, render
+from mechdistill.report.page.origin import Origin
 from mechdistill.report.tables import from_csv
 from mechdistill.report.worked_example import worked_example
 from mechdistill.traces.store import read_traces
@@ -57,6 +59,7 @@ def main() -> None:
         parser.add_argument(f"--{name.replace('_', '-')}", required=True, help="input")
     for name in ("figures", "budgets"):
         parser.add_argument(f"--{name}", required=True, nargs="+", help="inputs")
+    parser.add_argument("--origin", nargs="*", default=[], help="inputs")
     for name in ("report", "findings"):
         parser.add_argument(f"--{name}", required=True, help="output")
     parser.add_argument("--params", required=True, help="JSON object of parameters")
@@ -93,6 +96,7 @@ def main() -> None:
         definitions=read_json(args.definitions),
         parameters=parameters,
         data_card=read_text(args.data_card),
+        origin=Origin.read(parameters["teacher"], *args.origin) if args.origin else None,
     )
     write_text(args.report, render(page))
     write_text(args.findings, "\n".join(lines) + "\n")

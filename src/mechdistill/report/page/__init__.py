@@ -26,6 +26,7 @@ from mechdistill.report.formats import percent
 from mechdistill.report.metrics import MORE_TABLES
 from mechdistill.report.page import rows as page_rows
 from mechdistill.report.page.captions import FIGURES
+from mechdistill.report.page.origin import Origin
 from mechdistill.report.rankings import name
 from mechdistill.report.tables import build, to_html
 from mechdistill.report.worked_example import WorkedExample
@@ -50,6 +51,7 @@ class Page:
         definitions: of the evaluation.
         parameters: all parameters of the study.
         data_card: Markdown.
+        origin: of a teacher that was not trained from scratch.
     """
 
     evidence: Evidence
@@ -62,6 +64,7 @@ class Page:
     definitions: Mapping[str, Any]
     parameters: Mapping[str, Any]
     data_card: str
+    origin: Origin | None
 
 
 def render(page: Page) -> str:
@@ -76,6 +79,7 @@ def render(page: Page) -> str:
     return template.render(
         css=Markup(templates.joinpath("style.css").read_text("utf-8")),
         design=design,
+        origin=page.origin,
         worked=page.worked,
         kinds=KINDS,
         edges=FRAMES,
