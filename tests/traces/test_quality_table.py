@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from mechdistill.traces.quality import trace_quality
@@ -31,7 +33,7 @@ def test_each_split_is_described_on_its_own(examples, parse, tokenizer, space) -
 
 def test_a_code_named_without_the_form_counts_as_named(examples, parse, space) -> None:
     example = next(e for e in examples if len(e.gold) == 1)
-    trace = parse(example, f"It is {example.gold[0]}, a gout" + END)
+    trace = replace(parse(example, "gout" + END), text=f"It is {example.gold[0]}, not R1.77.")
     [row] = quality_table([example], [trace], "zero-shot", space).to_dict("records")
     assert row["micro_f1"] == 0
     assert row["micro_f1_named"] == pytest.approx(1.0)
