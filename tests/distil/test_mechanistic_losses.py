@@ -238,6 +238,49 @@ def test_padding_and_company_change_nothing(
     torch.testing.assert_close(together["p2_write"], late, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.parametrize("dropped", TERMS)
+def test_dropping_a_term_leaves_the_others_as_they_were(
+    dropped, student, sequences, targets, anchors, student_pools
+) -> None:
+    losses = []
+    for name in ("mech", f"mech_without_{dropped}"):
+        method = started(name, student, student_pools, anchors[1], sequences)
+        inputs = step_inputs(method, student, sequences, targets)
+        method.measure(iter([inputs]))
+        losses.append(method.loss(inputs))
+    whole, less = losses
+    assert set(whole) - set(less) == {dropped}
+    for term in less:
+        torch.testing.assert_close(less[term].value, whole[term].value)
+        assert less[term].weight == pytest.approx(whole[term].weight)
+
+
+def test_margin_loss_is_that_of_the_pairs_logits_and_reads_no_head(
+    student, sequences, targets, anchors, student_pools
+) -> None:
+    method = started("vanilla_margin", student, student_pools, anchors[1], sequences)
+    assert method.tap(collate(sequences, PAD, SPECIAL)) is None
+    inputs = step_inputs(method, student, sequences, targets)
+    method.measure(iter([inputs]))
+    term = method.loss(inputs)["margin"]
+    by_example = []
+    for of in sequences:
+        if not of.refine:
+            continue
+        logits = student(torch.tensor([of.tokens])).logits[0]
+        losses = [
+            -torch.log(torch.sigmoid(logits[at.query, at.target] - logits[at.query, at.foil]))
+            for at in of.refine
+        ]
+        by_example.append(sum(losses) / len(losses))
+    torch.testing.assert_close(term.value, sum(by_example) / 2, rtol=1e-4, atol=1e-5)
+    assert term.value.item() * term.weight == pytest.approx(0.2, rel=1e-5)
+    assert not set(method.loss(step_inputs(method, student, sequences[1:2], targets))) - {
+        "cot_nll",
+        "cot_kl",
+    }
+
+
 @pytest.mark.parametrize("whose", ["student", "teacher"])
 def test_a_phase_with_an_empty_pool_is_left_out_and_named(
     whose, student, sequences, targets, anchors, student_pools

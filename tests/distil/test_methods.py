@@ -10,7 +10,12 @@ from pathlib import Path
 import pytest
 
 from mechdistill.distil import methods
-from mechdistill.distil.methods import declared_parameters, load_method, method_names
+from mechdistill.distil.methods import (
+    declared_parameters,
+    declared_pools,
+    load_method,
+    method_names,
+)
 from mechdistill.errors import InputError
 from mechdistill.traces.parse import RefinePosition, Trace
 
@@ -90,6 +95,22 @@ def test_a_new_file_is_a_new_method(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert method_names() == ("plain",)
     assert declared_parameters("plain") == ("distil.lambda_kl",)
     assert load_method("plain")(SETTINGS).lambda_kl == 0.5
+
+
+def test_random_heads_are_declared_without_running_the_file() -> None:
+    assert declared_pools("random_pool") == "random"
+    assert {declared_pools(name) for name in method_names() if name != "random_pool"} == {"found"}
+    for name in method_names():
+        assert load_method(name).pools == declared_pools(name)
+
+
+def test_another_kind_of_heads_is_refused(tmp_path, monkeypatch) -> None:
+    (tmp_path / "odd.py").write_text(
+        "class Odd:\n    name = 'odd'\n    parameters = ('distil.lambda_kl',)\n    pools = 'best'\n"
+    )
+    monkeypatch.setattr(methods, "FOLDER", tmp_path)
+    with pytest.raises(InputError, match=r"odd\.py: pools is 'best'"):
+        declared_pools("odd")
 
 
 def test_an_unknown_method_is_named_with_those_that_exist() -> None:

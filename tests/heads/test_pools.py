@@ -13,10 +13,13 @@ from hypothesis import strategies as st
 
 from mechdistill.errors import InputError
 from mechdistill.heads.pools import (
+    Pool,
+    Pools,
     choose_pool,
     choose_pools,
     flagged_heads,
     pool_weights,
+    random_pools,
     read_pools,
     write_pools,
 )
@@ -122,3 +125,33 @@ def test_another_file_is_no_pools_file(tmp_path):
     path.write_text(json.dumps({"mechdistill_format": 1, "model": "teacher"}))
     with pytest.raises(InputError, match="not a file of head pools"):
         read_pools(path)
+
+
+def test_random_heads_lie_outside_the_pool_and_take_its_weights():
+    pools = Pools(
+        "teacher",
+        Pool(1, torch.tensor([0, 2]), torch.tensor([1, 3]), torch.tensor([0.7, 0.3])),
+        Pool(2, torch.tensor([1]), torch.tensor([0]), torch.tensor([1.0])),
+        2.5,
+    )
+    draws = [random_pools(pools, 3, 4, seed) for seed in range(30)]
+    assert random_pools(pools, 3, 4, 7).phase1.layers.tolist() == draws[7].phase1.layers.tolist()
+    seen = set()
+    for drawn in draws:
+        for phase in (1, 2):
+            own, found = (
+                list(zip(p.of(phase).layers.tolist(), p.of(phase).heads.tolist()))
+                for p in (pools, drawn)
+            )
+            assert len(set(found)) == len(own)
+            assert not set(found) & set(own)
+            assert torch.equal(drawn.of(phase).weights, pools.of(phase).weights)
+            seen |= set(found) if phase == 1 else set()
+    assert len(seen) == 10  # every head outside comes up
+    assert draws[0].margin_std == 2.5
+
+
+def test_too_few_heads_for_random_ones_are_refused():
+    pool = Pool(1, torch.tensor([0, 0]), torch.tensor([0, 1]), torch.tensor([0.5, 0.5]))
+    with pytest.raises(InputError, match="no 2 random ones outside the pool of phase 1"):
+        random_pools(Pools("teacher", pool, pool, 1.0), 1, 3, 0)

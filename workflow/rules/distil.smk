@@ -33,6 +33,58 @@ rule cache_targets:
         )
 
 
+# Random heads in place of the pools, for methods that declare `pools = "random"`.
+
+
+rule draw_random_pools:
+    input:
+        pools="<results>/heads/pools.json",
+        config="<results>/teacher/config.json",
+    output:
+        random_pools="<results>/heads/random_pools.json",
+    log:
+        "<logs>/draw_random_pools.log",
+    conda:
+        "../../envs/environment.yml"
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        p=parameters("heads.seed"),
+        code=code("draw_random_pools"),
+    shell:
+        job(
+            "draw_random_pools.py --pools {input.pools} --config {input.config}"
+            " --random-pools {output.random_pools}"
+        )
+
+
+use rule draw_random_pools as draw_random_student_pools with:
+    input:
+        pools="<results>/distil/base/seed{seed}/pools.json",
+        config="<results>/distil/base/seed{seed}/config.json",
+    output:
+        random_pools="<results>/distil/base/seed{seed}/random_pools.json",
+    log:
+        "<logs>/draw_random_student_pools-{seed}.log",
+
+
+use rule cache_targets as cache_random_targets with:
+    input:
+        model="<results>/teacher/model.safetensors",
+        config="<results>/teacher/config.json",
+        pools="<results>/heads/random_pools.json",
+        traces="<results>/teacher/traces.parquet",
+        examples="<results>/data/examples.parquet",
+        label_space="<results>/data/label_space.json",
+        tokenizer="<results>/data/tokenizer.json",
+    output:
+        targets="<results>/distil/random_targets.safetensors",
+        table="<results>/distil/random_targets.parquet",
+    log:
+        "<logs>/cache_random_targets.log",
+
+
 rule train_base_student:
     input:
         label_space="<results>/data/label_space.json",
@@ -98,8 +150,8 @@ rule train_student:
     input:
         base="<results>/distil/base/seed{seed}/model.safetensors",
         config="<results>/distil/base/seed{seed}/config.json",
-        pools="<results>/distil/base/seed{seed}/pools.json",
-        targets="<results>/distil/targets.safetensors",
+        pools=student_pools,
+        targets=teacher_targets,
         traces="<results>/teacher/traces.parquet",
         examples="<results>/data/examples.parquet",
         label_space="<results>/data/label_space.json",

@@ -1,6 +1,6 @@
 # What every job is given: its parameters, the fingerprint of its code, the run wrapper.
 
-from mechdistill.distil.methods import declared_parameters, method_file
+from mechdistill.distil.methods import declared_parameters, declared_pools, method_file
 from mechdistill.provenance.fingerprint import SourceTree
 
 SOURCES = SourceTree(ROOT)
@@ -38,6 +38,7 @@ def parameters_of_method(method):
     """What the trainer reads, and what the file of the method declares."""
     try:
         declared = declared_parameters(method)
+        declared_pools(method)
     except InputError as error:
         raise WorkflowError(str(error)) from None
     try:

@@ -41,6 +41,18 @@ def own_pools(wildcards):
     return f"<results>/distil/base/seed{seed_of(wildcards)}/pools.json"
 
 
+def student_pools(wildcards):
+    """The heads of the base student that the losses of a method look at."""
+    random = "random_" if declared_pools(wildcards.method) == "random" else ""
+    return f"<results>/distil/base/seed{wildcards.seed}/{random}pools.json"
+
+
+def teacher_targets(wildcards):
+    """What the teacher's heads did, of the same kind as those of the student."""
+    random = "random_" if declared_pools(wildcards.method) == "random" else ""
+    return f"<results>/distil/{random}targets.safetensors"
+
+
 def phase_of_figure(wildcards):
     """Figure 5 shows the first phase, Figure 8 the second."""
     return {"5": 1, "8": 2}[wildcards.figure]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -12,33 +12,33 @@ from torch.nn.utils.rnn import pad_sequence
 from mechdistill.distil.batch import TrainingBatch
 from mechdistill.distil.losses import coarse_terms, refine_terms
 from mechdistill.distil.mechanisms import PooledHeads, phase_signals
-from mechdistill.distil.method import Method, StepInputs, Student
+from mechdistill.distil.method import StepInputs, Student
+from mechdistill.distil.scaled import ScaledMethod
 from mechdistill.distil.sequences import TrainingSequence
-from mechdistill.distil.trainer import Term
 from mechdistill.models.families import family_of
 from mechdistill.models.margin import margin_direction, through_final_norm
 from mechdistill.models.tap import Tap
 
-NEGLIGIBLE = 1e-12
-"""A term below this at step 0 is not divided by its value: there is nothing to scale."""
 
-
-class MechanisticMethod(Method):
+class MechanisticMethod(ScaledMethod):
     """L_CoT + lambda_P1 L_P1 + lambda_P2 L_P2, each of the six terms over its value at step 0.
 
     Gold labels enter L_P1 through the anchor and L_P2 through the margin's pair: information that
-    plain distillation does not get.
+    plain distillation does not get. A method that leaves something out keeps all weights.
 
     Args:
         settings: value of each key in `parameters`.
-        lambdas: weight of phases 1 and 2; a phase that is absent is not trained.
     """
 
-    def __init__(self, settings: Mapping[str, Any], lambdas: Mapping[int, float]) -> None:
+    phases: ClassVar[tuple[int, ...]] = (1, 2)
+    """Those that are trained; `parameters` holds the lambda of each."""
+    without: ClassVar[str] = ""
+    """A term that is left out (see `mechdistill.distil.losses`); "" leaves out none."""
+
+    def __init__(self, settings: Mapping[str, Any]) -> None:
         super().__init__(settings)
-        self._lambdas = dict(lambdas)
+        self._lambdas = {p: float(settings[f"distil.lambda_p{p}"]) for p in self.phases}
         self._empty: list[tuple[int, str]] = []
-        self._at_start: dict[str, float] = {}
 
     def start(self, student: Student, sequences: Sequence[TrainingSequence]) -> None:
         """Freeze what the student's own read-out says at step 0: anchors and margin directions.
@@ -61,47 +61,19 @@ class MechanisticMethod(Method):
             self._lambdas.pop(phase, None)
         self._pools = self._pools.only(self._lambdas)
 
-    @torch.no_grad()
-    def measure(self, steps: Iterable[StepInputs]) -> None:
-        """Value of each term at step 0: its unit, since the six live on unlike scales.
-
-        The mean over the batches that have the term: a batch without a position says nothing of
-        its size.
-        """
-        values: dict[str, list[float]] = {}
-        for step in steps:
-            for name, value in self._terms(step).items():
-                values.setdefault(name, []).append(float(value))
-        self._at_start = {name: sum(found) / len(found) for name, found in values.items()}
-
     def tap(self, batch: TrainingBatch) -> Tap | None:
         """Rows, queries, keys and mixed values of the pools' layers at the phases' positions."""
         return self._pools.tap(batch.slots) if self._lambdas else None
 
-    def loss(self, step: StepInputs) -> dict[str, Term]:
-        """L_CoT's terms and those of the trained phases."""
-        terms = super().loss(step)
-        for name, value in self._terms(step).items():
-            if name not in self._at_start:  # no measured batch had it
-                self._at_start[name] = value.item()
-            unit = self._at_start[name]
-            weight = self._lambdas[int(name[1])] / (unit if unit > NEGLIGIBLE else 1.0)
-            terms[name] = Term(value, weight)
-        return terms
+    def weight(self, term: str) -> float:
+        """Lambda of the term's phase."""
+        return self._lambdas[int(term[1])]
 
     def left_out(self) -> tuple[str, ...]:
         """Phases without heads."""
         return tuple(f"phase {phase}: the {whose}'s pool is empty" for phase, whose in self._empty)
 
-    def state(self) -> dict[str, Any]:
-        """The terms' values at step 0."""
-        return {"at_start": self._at_start}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Take them up."""
-        self._at_start = dict(state["at_start"])
-
-    def _terms(self, step: StepInputs) -> dict[str, Tensor]:
+    def terms(self, step: StepInputs) -> dict[str, Tensor]:
         """The trained terms of a batch; those of a phase without a position in it are absent."""
         if step.passed.final_residual is None or step.signals is None:
             return {}
@@ -123,7 +95,7 @@ class MechanisticMethod(Method):
             terms |= coarse_terms(step.signals.coarse, coarse, used[1])
         if 2 in self._lambdas and used[2].any():
             terms |= refine_terms(step.signals.refine, refine, used[2])
-        return terms
+        return {name: value for name, value in terms.items() if name != self.without}
 
 
 def _empty_pools(student: Student, phases: Iterable[int]) -> list[tuple[int, str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar
 
 from torch import Tensor
@@ -17,6 +18,7 @@ from mechdistill.distil.cot_loss import (
 )
 from mechdistill.distil.forward import ForwardPass
 from mechdistill.distil.sequences import TrainingSequence, usable, whole_trace
+from mechdistill.distil.targets import Targets
 from mechdistill.distil.trainer import Term
 from mechdistill.heads.pools import Pools
 from mechdistill.models.tap import Tap
@@ -36,6 +38,22 @@ class Student:
     """Heads in the teacher's pool of each phase."""
     minimum_keys: int
     """Visible keys that a row needs to have a kurtosis, as the teacher was read."""
+
+
+@dataclass(frozen=True)
+class Material:
+    """What a method may prepare its sequences with."""
+
+    tokenizer: Any
+    model: Any
+    """The student at step 0."""
+    files: Mapping[str, Path]
+    """The artifacts that the method `needs`, by name."""
+
+    @property
+    def pad_id(self) -> int:
+        """Of the tokenizer."""
+        return int(self.tokenizer.pad_token_id)
 
 
 @dataclass(frozen=True)
@@ -59,13 +77,33 @@ class Method:
 
     name: ClassVar[str]
     parameters: ClassVar[tuple[str, ...]]
+    pools: ClassVar[str] = "found"
+    """Heads that its losses look at: "found" by their scores, or "random" ones, a control."""
+
+    needs: ClassVar[tuple[str, ...]] = ()
+    """Artifacts beyond those of every student, each made by a rule once (`NEEDS` of the rules)."""
+    settings_tried: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)
+    """What tuning tries: parameters that differ from the study's, the study's own first."""
+    tuned_as: ClassVar[str] = ""
+    """The method whose tuned weights this one takes over; "" is tuned itself."""
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
         self.lambda_kl = float(settings["distil.lambda_kl"])
 
+    def read(self, material: Material) -> None:
+        """See the tokenizer, the student at step 0 and the needed artifacts, before `prepare`."""
+
     def prepare(self, traces: Sequence[Trace]) -> list[TrainingSequence]:
         """The sequences to train on."""
         return [whole_trace(trace) for trace in traces if usable(trace)]
+
+    def targets(self, targets: Targets) -> Targets:
+        """The cached teacher on all examples of the sequences."""
+        return targets
+
+    def further_generations(self) -> int:
+        """Texts that the teacher wrote for this method beyond one trace an example."""
+        return 0
 
     def start(self, student: Student, sequences: Sequence[TrainingSequence]) -> None:
         """See the student before its first step, also when a training resumes."""
@@ -80,6 +118,9 @@ class Method:
     def loss(self, step: StepInputs) -> dict[str, Term]:
         """The named terms of the loss of one batch."""
         return cot_terms(step, self.lambda_kl)
+
+    def finish(self, model: Any) -> None:
+        """Take from the trained student what only the training needed."""
 
     def left_out(self) -> tuple[str, ...]:
         """Parts of the method that could not be trained, for the record."""

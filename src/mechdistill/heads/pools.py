@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
@@ -102,6 +103,46 @@ def choose_pools(
         choose_pool(head_scores, phase, size=size, temperature=temperature) for phase in (1, 2)
     )
     return Pools(str(model), first, second, margin_std)
+
+
+def random_pools(pools: Pools, layers: int, heads: int, seed: int) -> Pools:
+    """As many heads a phase, drawn outside the phase's pool, with the pool's weights: a control.
+
+    Args:
+        pools: of a model with that many layers, and heads a layer.
+        seed: of the draw; the phases are drawn independently.
+
+    Raises:
+        InputError: the model has too few heads outside a pool.
+    """
+    first, second = (
+        _random_pool(pools.of(phase), layers, heads, np.random.default_rng([seed, phase]))
+        for phase in (1, 2)
+    )
+    return Pools(f"{pools.model}, random heads", first, second, pools.margin_std)
+
+
+def _random_pool(pool: Pool, layers: int, heads: int, rng: np.random.Generator) -> Pool:
+    taken = set(zip(pool.layers.tolist(), pool.heads.tolist()))
+    outside = [
+        (layer, head)
+        for layer in range(layers)
+        for head in range(heads)
+        if (layer, head) not in taken
+    ]
+    if len(outside) < len(pool):
+        raise InputError(
+            f"a model of {layers * heads} heads has no {len(pool)} random ones outside the pool "
+            f"of phase {pool.phase}",
+            "lower heads.pool_size, or leave the method random_pool out of distil.methods",
+        )
+    drawn = [outside[i] for i in rng.permutation(len(outside))[: len(pool)]]
+    return Pool(
+        pool.phase,
+        torch.tensor([layer for layer, _ in drawn], dtype=torch.long),
+        torch.tensor([head for _, head in drawn], dtype=torch.long),
+        pool.weights,
+    )
 
 
 def flagged_heads(head_scores: pd.DataFrame, phase: int, *, size: int) -> list[dict[str, Any]]:

@@ -62,11 +62,11 @@ def summarise(results: pd.DataFrame, planned: int, *, resamples: int, seed: int)
 
     Returns:
         CELL columns, metric, n, n_dropped, n_donor_window (examples with a run that has no window
-        of its own and is read at its donor's), clean, corrupted, patched (means), difference (patched
-        less the unpatched run that it started from) with ci_low, ci_high, effect (towards the
-        claim: up when denoising restores, up when noising disrupts), no_percentage (see UNMOVED;
-        empty where there is one), pct_gap with pct_gap_low, pct_gap_high, pct_paper, and for
-        rankings top_minus_random (effect less that of the ranking's own random heads) with
+        of its own and is read at its donor's), clean, corrupted, patched (means), difference
+        (patched less the unpatched run that it started from) with ci_low, ci_high, effect (towards
+        the claim: up when denoising restores, up when noising disrupts), no_percentage (see
+        UNMOVED; empty where there is one), pct_gap with pct_gap_low, pct_gap_high, pct_paper, and
+        for rankings top_minus_random (effect less that of the ranking's own random heads) with
         top_minus_random_low, top_minus_random_high.
     """
     keys = [*CELL, "metric"]

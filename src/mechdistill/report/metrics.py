@@ -87,8 +87,16 @@ METHODS = {
     "vanilla": "Vanilla",
     "vanilla_positions": "Vanilla + positions",
     "mech": "Mech (phases 1 and 2)",
+    "vanilla_margin": "Vanilla + margin loss",
     "p1_only": "Phase 1 only",
     "p2_only": "Phase 2 only",
+    "random_pool": "Mech, random heads",
+    "mech_without_p1_attention": "Mech without KL of rows",
+    "mech_without_p1_write": "Mech without A",
+    "mech_without_p1_interaction": "Mech without PCS",
+    "mech_without_p2_loop": "Mech without R",
+    "mech_without_p2_write": "Mech without H",
+    "mech_without_p2_interaction": "Mech without PRS",
 }
 """Method -> its name in tables and figures."""
 

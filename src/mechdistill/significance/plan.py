@@ -7,8 +7,13 @@ from collections.abc import Collection, Mapping, Sequence
 from mechdistill.significance.compare import Pair
 
 PROPOSED = "mech"
-ABLATIONS = ("p1_only", "p2_only")
-"""The proposed method less one phase: compared with it and with plain distillation."""
+ABLATIONS = (
+    *("p1_only", "p2_only", "random_pool"),
+    *("mech_without_p1_attention", "mech_without_p1_write", "mech_without_p1_interaction"),
+    *("mech_without_p2_loop", "mech_without_p2_write", "mech_without_p2_interaction"),
+)
+"""The proposed method less one phase, the choice of its heads or one term: compared with it and
+with plain distillation."""
 PLAIN = "vanilla"
 TEACHER = "teacher"
 
@@ -17,7 +22,7 @@ def pairs(methods: Sequence[str]) -> list[Pair]:
     """All comparisons among the study's methods.
 
     Roles: "baseline" (the proposed method against each true baseline), "ablation" (against itself
-    less a phase, and that against plain distillation), "teacher" (every method against it).
+    less a part, and that against plain distillation), "teacher" (every method against it).
     """
     found = []
     if PROPOSED in methods:

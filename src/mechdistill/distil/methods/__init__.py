@@ -8,7 +8,8 @@ it uses beyond the trainer's::
         name = "mech"
         parameters = ("distil.lambda_kl", "distil.lambda_p1", "distil.lambda_p2")
 
-The workflow reads these declarations without running the files (they load torch), so that a
+A third, `pools = "random"`, gives it random heads instead of those found by their scores. The
+workflow reads these declarations without running the files (they load torch), so that a
 changed parameter reruns exactly the methods that list it.
 """
 
@@ -17,7 +18,7 @@ from __future__ import annotations
 import ast
 import importlib
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mechdistill.errors import InputError
 
@@ -54,19 +55,22 @@ def declared_parameters(name: str) -> tuple[str, ...]:
         InputError: there is no such method, its file is no Python, or its declaration is not two
             literals.
     """
-    path = method_file(name)
-    for node in _parsed(path).body:
-        if isinstance(node, ast.ClassDef):
-            literals = _literals(node)
-            keys = literals.get("parameters")
-            if literals.get("name") != name or not isinstance(keys, tuple | list):
-                continue
-            if all(isinstance(key, str) for key in keys):
-                return tuple(keys)
-    raise InputError(
-        f"{path} declares no method {name!r}",
-        f'give its class the literals  name = "{name}"  and  parameters = ("distil....", ...)',
-    )
+    keys: tuple[str, ...] = _declaration(name)["parameters"]
+    return keys
+
+
+def declared_pools(name: str) -> str:
+    """Which heads a method's losses look at: "found" or "random".
+
+    Raises:
+        InputError: as `declared_parameters`, or the method names another kind of pool.
+    """
+    kind = _declaration(name).get("pools", "found")
+    if kind not in ("found", "random"):
+        raise InputError(
+            f"{method_file(name)}: pools is {kind!r}", 'write pools = "random", or leave it out'
+        )
+    return str(kind)
 
 
 def load_method(name: str) -> type[Method]:
@@ -83,6 +87,23 @@ def load_method(name: str) -> type[Method]:
         if isinstance(value, type) and vars(value).get("name") == name
     )
     return found
+
+
+def _declaration(name: str) -> dict[str, Any]:
+    """The literals of a method's class."""
+    path = method_file(name)
+    for node in _parsed(path).body:
+        if isinstance(node, ast.ClassDef):
+            literals = _literals(node)
+            keys = literals.get("parameters")
+            if literals.get("name") != name or not isinstance(keys, tuple | list):
+                continue
+            if all(isinstance(key, str) for key in keys):
+                return {**literals, "parameters": tuple(keys)}
+    raise InputError(
+        f"{path} declares no method {name!r}",
+        f'give its class the literals  name = "{name}"  and  parameters = ("distil....", ...)',
+    )
 
 
 def _parsed(path: Path) -> ast.Module:

@@ -1,10 +1,5 @@
 """Ablation: phase 2 alone beside L_CoT; its weight stays that of `mech`."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
-from typing import Any
-
 from mechdistill.distil.mechanistic import MechanisticMethod
 
 
@@ -13,6 +8,4 @@ class P2Only(MechanisticMethod):
 
     name = "p2_only"
     parameters = ("distil.lambda_kl", "distil.lambda_p2")
-
-    def __init__(self, settings: Mapping[str, Any]) -> None:
-        super().__init__(settings, {2: settings["distil.lambda_p2"]})
+    phases = (2,)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from mechdistill.report.claims.registry import Outcome, claim
-from mechdistill.report.claims.scores import score_grid, shared_notes
+from mechdistill.report.claims.scores import difference, score_grid, shared_notes
 from mechdistill.report.evidence import Evidence, NotTested
+from mechdistill.report.metrics import BY_KEY
 from mechdistill.report.rankings import NAMES, PRIMARY
 from mechdistill.report.verdicts import Estimate, Part
 
@@ -46,9 +47,21 @@ def _within(evidence: Evidence, metric: str, control: str) -> Estimate:
     return evidence.design.bootstrap.grid(values[0] - values[1], "cosine")
 
 
-@claim("X4")
+@claim("X4", "scores", "comparisons")
 def pool_matters(evidence: Evidence) -> Outcome:
-    raise NotTested("no student was trained towards random heads")
+    if "random_pool" not in evidence.design.methods or "mech" not in evidence.design.methods:
+        raise NotTested("no student was trained towards random heads (method random_pool)")
+    return Outcome(
+        tuple(
+            Part(
+                f"{BY_KEY[metric].long}, mech minus random heads",
+                difference(evidence, metric, "mech", "random_pool"),
+                BY_KEY[metric].better,
+            )
+            for metric in ("macro_f1_gold_present", "focus", "confusion")
+        ),
+        "Random heads: as many in teacher and student as the pools hold, none of theirs.",
+    )
 
 
 @claim("X5", "reliability")

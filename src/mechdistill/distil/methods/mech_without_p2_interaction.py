@@ -1,0 +1,11 @@
+"""Ablation (Figure 9, C40): `mech` without the product PRS; all weights stay."""
+
+from mechdistill.distil.mechanistic import MechanisticMethod
+
+
+class MechWithoutP2Interaction(MechanisticMethod):
+    """Both phases less one term."""
+
+    name = "mech_without_p2_interaction"
+    parameters = ("distil.lambda_kl", "distil.lambda_p1", "distil.lambda_p2")
+    without = "p2_interaction"
