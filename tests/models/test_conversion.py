@@ -13,10 +13,10 @@ import pytest
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
 
-from mechdistill.artifacts import read_json
 from mechdistill.data.tokenizer import load_tokenizer
 from mechdistill.errors import InputError
 from mechdistill.models.batching import left_pad
+from mechdistill.models.checkpoint_files import Checkpoint, checked_folder
 from mechdistill.models.conversion import plain_model, plain_tokenizer
 from mechdistill.models.generate import greedy
 from mechdistill.models.loading import load_model
@@ -113,19 +113,20 @@ def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
 @pytest.mark.skipif(
     importlib.util.find_spec(PACKAGE) is None, reason=f"{PACKAGE} (envs/pretrained.txt) is missing"
 )
-def test_the_packaged_teacher_is_the_model_that_the_study_means(tmp_path: Path) -> None:
+def test_the_packaged_teacher_is_the_model_that_the_study_means() -> None:
     study = load_study({"study": "pretrained"}, ROOT)
-    done = convert(tmp_path, json.loads(study.subset(["teacher.checkpoint"]))["teacher.checkpoint"])
-    assert done.returncode == 0, done.stderr
-    config = read_json(tmp_path / "c.json")
-    assert "quantization_config" not in config
-    shape = ("num_hidden_layers", "num_attention_heads", "num_key_value_heads", "hidden_size")
-    assert [config[key] for key in shape] == [30, 9, 3, 576]
-    tokenizer = load_tokenizer(tmp_path / "t.json")
+    section = json.loads(study.subset(["teacher.checkpoint"]))["teacher.checkpoint"]
+    checkpoint = Checkpoint.of(section)
+    folder = checked_folder(checkpoint)
+    assert PACKAGE not in sys.modules
+    tokenizer = plain_tokenizer(folder, checkpoint.gguf)
     assert (tokenizer.bos_token_id, tokenizer.eos_token_id, tokenizer.pad_token_id) == (1, 2, 2)
+    model = plain_model(folder, checkpoint.gguf)
+    assert not hasattr(model.config, "quantization_config")
+    shape = ("num_hidden_layers", "num_attention_heads", "num_key_value_heads", "hidden_size")
+    assert [getattr(model.config, key) for key in shape] == [30, 9, 3, 576]
     asked = [{"role": "user", "content": "What is the capital of France?"}]
     text = tokenizer.apply_chat_template(asked, tokenize=False, add_generation_prompt=True)
-    model = load_model(tmp_path / "m.safetensors", tmp_path / "c.json")
     [written] = greedy(
         model,
         [tokenizer(text)["input_ids"]],
