@@ -233,6 +233,8 @@ class FineTuning(Section):
     warmup_steps: CountOrZero
     clip: Positive
     """Largest gradient norm."""
+    decision_weight: Positive
+    """Of the loss at tokens that decide; the other tokens of a trace weigh 1."""
     lora: Lora | None
     """Null trains every weight."""
     precision: Literal["float32", "bfloat16"]
@@ -334,6 +336,87 @@ class Patching(Section):
         return self
 
 
+class Unicott(Section):
+    """UniCoTT: rationales as graphs of steps."""
+
+    structure: Literal["tree", "chain"]
+    contrast: Weight
+    """Of the contrast between nodes."""
+    spread: Weight
+    """Of the variance and covariance terms."""
+    temperature: Positive
+    """Of the contrast."""
+    least_std: Positive
+    """Standard deviation below which a dimension is penalised."""
+
+
+class Morsd(Section):
+    """MoRSD: rationales chosen by rightness, unlikeness and difficulty."""
+
+    samples: Count
+    """Sampled traces of a note, beside the greedy one."""
+    temperature: Positive
+    """At which the teacher is sampled."""
+    least_f1: Annotated[float, Field(ge=0, le=1)]
+    """Of a trace's label list against the gold labels."""
+    keep_min: CountOrZero
+    """Traces of a note that are kept whatever their labels."""
+    most_alike: Annotated[float, Field(ge=0, le=1)]
+    """Share of common 3-grams above which a trace repeats another."""
+    difficulty: Literal["lowest", "band"]
+    """The easiest rationales; or of those in between, neither giving the answer away nor harmful."""
+    share: Annotated[float, Field(gt=0, le=1)]
+    """Of the rationales, kept by difficulty."""
+
+
+class ReasoningEncoder(Section):
+    """SemCoT's sentence encoder, of upper layers of the teacher."""
+
+    layers: Count
+    """Copied from the teacher's middle on."""
+    dimension: Count
+    """Of an embedding."""
+    batch_size: Annotated[int, Field(ge=2)]
+    """Pairs that are told apart."""
+    projection_epochs: Count
+    """Epochs with the layers as they are."""
+    projection_learning_rate: Positive
+    epochs: CountOrZero
+    """Epochs of all weights, afterwards."""
+    learning_rate: Positive
+
+
+class Semcot(Section):
+    """SemCoT: implicit positions that mean the reasoning."""
+
+    alpha: Annotated[float, Field(ge=0, le=1)]
+    """Weight of the alignment; the rest is that of L_CoT."""
+    positions: Count
+    """Implicit positions behind the prompt."""
+    encoder: ReasoningEncoder
+
+
+class Cwt(Section):
+    """CWT: one chunk of a rationale a step."""
+
+    chunks: Count
+    """Of a trace, the label list among them."""
+    chunker: Literal["search", "average"]
+    with_kl: bool
+    """Whether the teacher's distributions are matched as well."""
+
+
+class Tuning(Section):
+    """How the weights of each method are chosen, on the validation notes."""
+
+    settings: Count
+    """Settings tried for each method, the same number for all; 1 takes the values given here."""
+    steps: Count
+    """Length of a trial."""
+    seed: Seed
+    """Of the base student and the order of the data."""
+
+
 class Distil(Section):
     """Students: methods x seeds."""
 
@@ -350,6 +433,11 @@ class Distil(Section):
     lambda_p2: Weight
     position_weight: Positive
     """vanilla_positions: weight of the mechanistic positions."""
+    unicott: Unicott
+    morsd: Morsd
+    semcot: Semcot
+    cwt: Cwt
+    tuning: Tuning
     teacher_top_k: Count
     """Log-probabilities kept a position; the rest is one bucket."""
 
@@ -359,6 +447,14 @@ class Distil(Section):
             values = list(getattr(self, key))
             if len(set(values)) < len(values):
                 raise ValueError(f"{key} is {values}: each may stand there once")
+        return self
+
+    @model_validator(mode="after")
+    def _tunes_a_seed(self) -> Self:
+        if self.tuning.settings > 1 and self.tuning.seed not in self.seeds:
+            raise ValueError(
+                f"tuning.seed is {self.tuning.seed}: it must be one of seeds, {list(self.seeds)}"
+            )
         return self
 
     @model_validator(mode="after")

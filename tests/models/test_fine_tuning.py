@@ -15,8 +15,13 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 from mechdistill.errors import InputError
 from mechdistill.models.checkpoints import Checkpoint
-from mechdistill.models.fine_tuning import FineTuning, _trained_weights, fine_tune, trace_loss
-from mechdistill.models.pretraining import Text
+from mechdistill.models.fine_tuning import (
+    FineTuning,
+    Lesson,
+    _trained_weights,
+    fine_tune,
+    trace_loss,
+)
 from mechdistill.models.tap import attach
 
 TUNING = FineTuning(
@@ -26,6 +31,7 @@ TUNING = FineTuning(
     learning_rate=0.01,
     warmup_steps=1,
     clip=1.0,
+    decision_weight=4.0,
     lora={"rank": 2, "alpha": 4.0},
     precision="float32",
     validate_every=4,
@@ -59,9 +65,13 @@ def model() -> LlamaForCausalLM:
     return attach(LlamaForCausalLM(config)).eval()
 
 
-def draw(rng: np.random.Generator) -> list[Text]:
+def draw(rng: np.random.Generator) -> list[Lesson]:
     return [
-        Text(rng.integers(3, 50, rng.integers(4, 9)).tolist(), [*rng.integers(3, 50, n), 2])
+        Lesson(
+            rng.integers(3, 50, rng.integers(4, 9)).tolist(),
+            [*rng.integers(3, 50, n).tolist(), 2],
+            rng.choice([1.0, TUNING.decision_weight], n + 1).tolist(),
+        )
         for n in rng.integers(2, 6, TUNING.batch_size)
     ]
 
@@ -94,22 +104,23 @@ def run(model, way: str, path: Path, killed_at: int | None = None, **changes) ->
     )
 
 
-def test_loss_is_that_of_a_slow_loop_over_single_texts(model) -> None:
-    texts = draw(np.random.default_rng(0))
+def test_loss_is_that_of_a_slow_loop_over_single_tokens(model) -> None:
+    lessons = draw(np.random.default_rng(0))
     expected = torch.zeros(())
-    for text in texts:
-        tokens = [*text.prompt, *text.trace]
+    for prompt, trace, weights in lessons:
+        tokens = [*prompt, *trace]
         logits = model(torch.tensor([tokens])).logits[0].log_softmax(-1)
-        for position in range(len(text.prompt), len(tokens)):
-            expected = expected - logits[position - 1, tokens[position]]
-    torch.testing.assert_close(trace_loss(model, texts, pad_id=2), expected)
+        for number, weight in enumerate(weights):
+            position = len(prompt) + number
+            expected = expected - weight * logits[position - 1, tokens[position]]
+    torch.testing.assert_close(trace_loss(model, lessons, pad_id=2), expected)
 
 
 def test_the_end_token_is_learnt_though_it_is_also_the_padding(model) -> None:
     with torch.no_grad():
-        loss = trace_loss(model, [Text([5, 6, 7], [2]), Text([5], [9, 2])], pad_id=2)
-        alone = trace_loss(model, [Text([5, 6, 7], [2])], pad_id=2)
-        other = trace_loss(model, [Text([5], [9, 2])], pad_id=2)
+        lessons = Lesson([5, 6, 7], [2], [1.0]), Lesson([5], [9, 2], [1.0, 1.0])
+        loss = trace_loss(model, lessons, pad_id=2)
+        alone, other = (trace_loss(model, [lesson], pad_id=2) for lesson in lessons)
     assert alone > 0
     torch.testing.assert_close(loss, alone + other)
 

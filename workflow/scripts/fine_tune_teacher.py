@@ -21,11 +21,12 @@ from mechdistill.data.labels import read_label_space
 from mechdistill.data.tokenizer import load_tokenizer
 from mechdistill.data.world import WorldSettings
 from mechdistill.models.checkpoints import Checkpoint
-from mechdistill.models.fine_tuning import FineTuning, draw_framed_texts, fine_tune
+from mechdistill.models.fine_tuning import FineTuning, fine_tune
 from mechdistill.models.identity import run_identity
 from mechdistill.models.loading import load_model, save_model
 from mechdistill.models.pretraining import require_score
 from mechdistill.parameters import Parameters
+from mechdistill.traces.lessons import draw_lessons
 from mechdistill.traces.quality import validation_scores
 
 
@@ -56,7 +57,15 @@ def main() -> None:
     )
     settings = WorldSettings.of(p["seed"], p["data.world"])
     frame = Frame.of(tokenizer, **p["data.prompt"])
-    draw = partial(draw_framed_texts, space, settings, tokenizer, frame, tuning.batch_size)
+    draw = partial(
+        draw_lessons,
+        space,
+        settings,
+        tokenizer,
+        frame,
+        tuning.decision_weight,
+        tuning.batch_size,
+    )
     files = [getattr(args, name.replace("-", "_")) for name in inputs]
     checkpoint = Checkpoint(args.checkpoint, run_identity(args.params, files))
     curve = fine_tune(

@@ -10,25 +10,28 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-from transformers import PreTrainedTokenizerFast
 
-from mechdistill.data.frame import Frame
-from mechdistill.data.labels import LabelSpace
-from mechdistill.data.tokenizer import encode_prompt, encode_trace
-from mechdistill.data.world import WorldSettings, draw_case
 from mechdistill.errors import InputError
 from mechdistill.models.batching import left_pad
 from mechdistill.models.checkpoints import Checkpoint
 from mechdistill.models.optimiser import ScheduledOptimiser, adamw
-from mechdistill.models.pretraining import Text, Validate
+from mechdistill.models.pretraining import Validate
 from mechdistill.progress import track
+
+
+class Lesson(NamedTuple):
+    """Token ids of a prompt, of the trace that follows it, and the weight of each trace token."""
+
+    prompt: list[int]
+    trace: list[int]
+    weights: list[float]
 
 
 @dataclass(frozen=True)
@@ -38,11 +41,13 @@ class FineTuning:
     steps: int
     batch_size: int
     texts_a_pass: int
-    """Texts in one forward and backward pass."""
+    """Lessons in one forward and backward pass."""
     learning_rate: float
     warmup_steps: int
     clip: float
     """Largest gradient norm."""
+    decision_weight: float
+    """Of the loss at tokens that decide."""
     lora: Mapping[str, Any] | None
     """rank and alpha; None trains every weight."""
     precision: str
@@ -58,44 +63,28 @@ class FineTuning:
         return cls(**section)
 
 
-def draw_framed_texts(
-    space: LabelSpace,
-    settings: WorldSettings,
-    tokenizer: PreTrainedTokenizerFast,
-    frame: Frame,
-    count: int,
-    rng: np.random.Generator,
-) -> list[Text]:
-    """Fresh training notes in their frame, with their reference traces."""
-    texts = []
-    for _ in range(count):
-        case = draw_case(space, settings, "training", rng)
-        prompt = frame(case.prompt)
-        trace = encode_trace(tokenizer, " ".join(case.reference), prompt)
-        texts.append(Text(encode_prompt(tokenizer, prompt), trace))
-    return texts
+def trace_loss(model: Any, lessons: Sequence[Lesson], pad_id: int) -> Tensor:
+    """Cross-entropy of the trace tokens of all lessons, prompts given, weighted and summed.
 
-
-def trace_loss(model: Any, texts: Sequence[Text], pad_id: int) -> Tensor:
-    """Cross-entropy summed over the trace tokens of all texts, prompts given.
-
-    Texts are padded on the left, so that traces end together and logits are computed at their
+    Lessons are padded on the left, so that traces end together and logits are computed at their
     positions alone: a large vocabulary costs memory.
     """
-    batch = left_pad([[*text.prompt, *text.trace] for text in texts], pad_id)
-    lengths = torch.tensor([len(text.trace) for text in texts])
+    batch = left_pad([[*lesson.prompt, *lesson.trace] for lesson in lessons], pad_id)
+    lengths = torch.tensor([len(lesson.trace) for lesson in lessons])
     longest = int(lengths.max())
     logits = model(
         batch.ids, attention_mask=batch.mask, use_cache=False, logits_to_keep=longest + 1
     ).logits[:, :-1]
     learnt = torch.arange(longest) >= longest - lengths[:, None]
-    targets = batch.ids[:, -longest:]
-    return functional.cross_entropy(logits[learnt].float(), targets[learnt], reduction="sum")
+    targets = batch.ids[:, -longest:][learnt]
+    weights = torch.tensor([weight for lesson in lessons for weight in lesson.weights])
+    losses = functional.cross_entropy(logits[learnt].float(), targets, reduction="none")
+    return (weights * losses).sum()
 
 
 def fine_tune(
     model: Any,
-    draw: Callable[[np.random.Generator], Sequence[Text]],
+    draw: Callable[[np.random.Generator], Sequence[Lesson]],
     tuning: FineTuning,
     checkpoint: Checkpoint,
     validate: Validate,
@@ -107,10 +96,10 @@ def fine_tune(
 
     Args:
         model: attached to the tap, at the checkpoint's weights.
-        draw: the texts of a step, from that step's own generator.
+        draw: the lessons of a step, from that step's own generator.
         validate: scores of the model in evaluation mode, by name.
         pad_id: of the tokenizer.
-        seed: of the stream of texts and of LoRA's first weights.
+        seed: of the stream of lessons and of LoRA's first weights.
 
     Returns:
         step, metric, value: the scores before the first step (step 0); then the mean training loss
@@ -131,8 +120,8 @@ def fine_tune(
         model.train()
         steps = range(first, tuning.steps)
         for step in track(steps, "fine-tuning step", tuning.steps, done=first):
-            texts = draw(np.random.default_rng([seed, 5, step]))
-            losses.append(_add_gradients(model, texts, tuning, pad_id))
+            lessons = draw(np.random.default_rng([seed, 5, step]))
+            losses.append(_add_gradients(model, lessons, tuning, pad_id))
             torch.nn.utils.clip_grad_norm_(trained, tuning.clip)
             optimiser.step(step)
             finished = step + 1
@@ -182,10 +171,10 @@ def _trained_weights(
     model.requires_grad_(True)
 
 
-def _add_gradients(model: Any, texts: Sequence[Text], tuning: FineTuning, pad_id: int) -> float:
-    """Add the gradients of the mean over all trace tokens; returns that mean."""
-    total = sum(len(text.trace) for text in texts)
-    by_length = sorted(texts, key=lambda text: len(text.prompt) + len(text.trace))
+def _add_gradients(model: Any, lessons: Sequence[Lesson], tuning: FineTuning, pad_id: int) -> float:
+    """Add the gradients of the weighted mean over all trace tokens; returns that mean."""
+    total = sum(sum(lesson.weights) for lesson in lessons)
+    by_length = sorted(lessons, key=lambda lesson: len(lesson.prompt) + len(lesson.trace))
     mean = 0.0
     for start in range(0, len(by_length), tuning.texts_a_pass):
         part = by_length[start : start + tuning.texts_a_pass]
