@@ -26,6 +26,7 @@ def origin(tmp_path) -> Origin:
         (2, "refine", "", "", 270, 0.5),
         (1, "coarse", "unembed", "out", 270, -0.25),
         (1, "kurtosis", "", "out", 270, 0.9),
+        (1, "attention_evidence", "", "", 270, 0.75),
     ]
     pd.DataFrame(rows, columns=columns).to_csv(agreement, index=False)
     teacher = {"checkpoint": CHECKPOINT, "fine_tuning": TUNING}
@@ -51,5 +52,6 @@ def test_what_is_weak_stands_there_as_it_is(origin: Origin) -> None:
 def test_printed_scores_come_first_and_missing_ones_are_left_out(origin: Origin) -> None:
     assert [(row["name"], row["spearman"]) for row in origin.agreement_rows] == [
         ("CoarseScore", "-0.250"),
+        ("attention evidence", "0.750"),
         ("RefineScore", "0.500"),
     ]

@@ -91,6 +91,6 @@ class Origin:
                 "heads": found[key]["heads"],
                 "spearman": plain(found[key]["spearman"]),
             }
-            for key in sorted(wanted)
+            for key in sorted(wanted, key=lambda wanted: wanted[0])
             if key in found
         ]
