@@ -50,7 +50,8 @@ include: "workflow/rules/models.smk"
 
 
 wildcard_constraints:
-    method="|".join(STUDY.distil.methods),
+    method="|".join(TRAINED_METHODS),
+    number="[0-9]+",
     seed="[0-9]+",
     model="|".join(MODELS),
     figure="5|8",
@@ -60,6 +61,8 @@ include: "workflow/rules/data.smk"
 include: "workflow/rules/teacher.smk"
 include: "workflow/rules/heads.smk"
 include: "workflow/rules/patching.smk"
+include: "workflow/rules/rationales.smk"
+include: "workflow/rules/tuning.smk"
 include: "workflow/rules/distil.smk"
 include: "workflow/rules/evaluate.smk"
 include: "workflow/rules/significance.smk"

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import torch
 
-from mechdistill.data.examples import draw_cases, example_of, write_examples
-from mechdistill.data.labels import build_label_space, write_label_space
+from mechdistill.data.examples import Example, draw_cases, example_of, write_examples
+from mechdistill.data.labels import LabelSpace, build_label_space, write_label_space
 from mechdistill.data.tokenizer import (
     build_tokenizer,
     encode_trace,
@@ -21,7 +21,8 @@ from mechdistill.data.tokenizer import (
     save_tokenizer,
 )
 from mechdistill.data.world import WorldSettings
-from mechdistill.distil.methods import declared_parameters
+from mechdistill.distil.methods import declared_needs, declared_parameters
+from mechdistill.distil.samples import write_samples
 from mechdistill.distil.sequences import TrainingSequence
 from mechdistill.heads.pools import Pool, Pools, write_pools
 from mechdistill.models.loading import build_model, save_model
@@ -153,10 +154,7 @@ class Study:
         """Arguments of train_student, results going to `out`."""
         values = {
             "distil.training": TRAINING | training,
-            "distil.lambda_kl": 1.0,
-            "distil.lambda_p1": 0.3,
-            "distil.lambda_p2": 0.3,
-            "distil.position_weight": 2.0,
+            **METHOD_SETTINGS,
         }
         keys = ["distil.training", *declared_parameters(method)]
         files = {
@@ -172,8 +170,10 @@ class Study:
             "--curve": "curve.parquet",
             "--budget": "budget.json",
         }
+        needs = [str(self.folder / NEEDS[name]) for name in declared_needs(method)]
         return [
             *("--method", method, "--seed", "0"),
+            *("--needs", *needs),
             *self._arguments(files),
             *self.data_arguments(),
             *(part for name, file in results.items() for part in (name, str(out / file))),
@@ -184,6 +184,43 @@ class Study:
         return [part for name, file in files.items() for part in (name, str(self.folder / file))]
 
 
+METHOD_SETTINGS: dict[str, Any] = {
+    "distil.lambda_kl": 0.5,
+    "distil.lambda_p1": 0.3,
+    "distil.lambda_p2": 0.2,
+    "distil.position_weight": 3.0,
+    "distil.unicott.structure": "tree",
+    "distil.unicott.contrast": 0.5,
+    "distil.unicott.spread": 0.2,
+    "distil.unicott.temperature": 0.1,
+    "distil.unicott.least_std": 1.0,
+    "distil.morsd.least_f1": 0.5,
+    "distil.morsd.keep_min": 1,
+    "distil.morsd.most_alike": 0.7,
+    "distil.morsd.difficulty": "lowest",
+    "distil.morsd.share": 0.5,
+    "distil.semcot.alpha": 0.5,
+    "distil.semcot.positions": 3,
+    "distil.cwt.chunks": 4,
+    "distil.cwt.chunker": "search",
+    "distil.cwt.with_kl": False,
+}
+"""A value of every parameter that a method declares."""
+NEEDS = {
+    "samples": "samples.parquet",
+    "sample_targets": "sample_targets.safetensors",
+    "difficulty": "difficulty.parquet",
+    "reasoning_encoder": "encoder.safetensors",
+}
+ENCODER = {
+    "layers": 5,
+    "dimension": 8,
+    "batch_size": 4,
+    "projection_epochs": 1,
+    "projection_learning_rate": 0.003,
+    "epochs": 1,
+    "learning_rate": 0.0003,
+}
 TRAINING = {
     "steps": 24,
     "batch_size": 6,
@@ -249,6 +286,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
             ),
         ],
     )
+    _write_what_some_methods_need(study, examples, tokenizer, space)
     (folder / "teacher.safetensors").unlink()
     run_script(
         "train_base_student",
@@ -273,7 +311,67 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
             ),
         ],
     )
+    run_script(
+        "measure_difficulty",
+        [
+            *("--base", str(folder / "base.safetensors"), "--config", str(folder / "base.json")),
+            *("--traces", str(folder / "traces.parquet")),
+            *("--samples", str(folder / NEEDS["samples"])),
+            *("--examples", str(folder / "examples.parquet")),
+            *("--tokenizer", str(folder / "tokenizer.json")),
+            *("--difficulty", str(folder / NEEDS["difficulty"]), "--params", "{}"),
+        ],
+    )
     return study
+
+
+def _write_what_some_methods_need(
+    study: Study, examples: list[Example], tokenizer: Any, space: LabelSpace
+) -> None:
+    """Two more traces of each training note: the reference again, and one that keeps the other
+    code in its first clause.
+    """
+    training = [example for example in examples if example.split == "training"]
+    drawn = [
+        (draw, parse_trace(e, encode_trace(tokenizer, text), tokenizer, space, 8))
+        for draw in (1, 2)
+        for e in training
+        for text in [e.reference if draw == 1 else _mistaken(e, space)]
+    ]
+    write_samples(study.folder / NEEDS["samples"], drawn)
+    teacher = [
+        *("--model", str(study.folder / "teacher.safetensors")),
+        *("--config", str(study.folder / "teacher.json")),
+        *("--tokenizer", str(study.folder / "tokenizer.json")),
+    ]
+    run_script(
+        "cache_sample_targets",
+        [
+            *teacher,
+            *("--samples", str(study.folder / NEEDS["samples"])),
+            *("--targets", str(study.folder / NEEDS["sample_targets"])),
+            *(
+                "--params",
+                '{"distil.teacher_top_k": 8, "heads.minimum_keys": 8, "heads.batch_size": 5}',
+            ),
+        ],
+    )
+    run_script(
+        "train_reasoning_encoder",
+        [
+            *teacher,
+            *("--traces", str(study.folder / "traces.parquet")),
+            *("--encoder", str(study.folder / NEEDS["reasoning_encoder"])),
+            *("--curve", str(study.folder / "encoder_curve.parquet")),
+            *("--params", json.dumps({"distil.semcot.encoder": ENCODER})),
+        ],
+    )
+
+
+def _mistaken(example: Example, space: LabelSpace) -> str:
+    gold, near = (space.label(code).text for code in (example.gold[0], example.near[0]))
+    head, verdict, rest = example.reference.partition("=>")
+    return head + verdict + rest.replace(gold, "~").replace(near, gold).replace("~", near)
 
 
 def _write_teacher(weights: Path, config: Path, vocabulary: int) -> None:

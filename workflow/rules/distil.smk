@@ -156,6 +156,8 @@ rule train_student:
         examples="<results>/data/examples.parquet",
         label_space="<results>/data/label_space.json",
         tokenizer="<results>/data/tokenizer.json",
+        needs=needed,
+        tuned=tuned,
     output:
         model="<results>/distil/{method}/seed{seed}/model.safetensors",
         config="<results>/distil/{method}/seed{seed}/config.json",
@@ -178,7 +180,7 @@ rule train_student:
             " --base {input.base} --config {input.config} --pools {input.pools}"
             " --targets {input.targets} --traces {input.traces}"
             " --examples {input.examples} --label-space {input.label_space}"
-            " --tokenizer {input.tokenizer}"
+            " --tokenizer {input.tokenizer} --needs {input.needs} --tuned {input.tuned}"
             f" --checkpoint {CHECKPOINTS}/{{wildcards.method}}-seed{{wildcards.seed}}"
             " --model {output.model} --model-config {output.config}"
             " --curve {output.curve} --budget {output.budget}",

@@ -35,6 +35,7 @@ from mechdistill.heads.pools import read_pools
 from mechdistill.models.loading import load_model
 from mechdistill.models.text_encoder import TextEncoder
 from mechdistill.parameters import Parameters
+from mechdistill.traces.implicit import as_read_by
 from mechdistill.traces.store import read_traces
 
 INPUTS = (
@@ -82,9 +83,18 @@ def main() -> None:
         shuffled_confusion_scores(few, anchors, tokenizer, encoder, p["evaluate.shuffles_seed"]),
         final_confusion(curves),
         bleu_scores(traces, {trace.example: trace for trace in teacher}, tokenizer),
-        forced_scores(model, teacher, tokenizer.pad_token_id, settings.batch_size),
+        forced_scores(
+            model, as_read_by(model, teacher), tokenizer.pad_token_id, settings.batch_size
+        ),
         mechanism_scores(
-            model, teacher, for_ranking, [*test, *ranking], space, tokenizer, pools, settings
+            model,
+            as_read_by(model, teacher),
+            as_read_by(model, for_ranking),
+            [*test, *ranking],
+            space,
+            tokenizer,
+            pools,
+            settings,
         ),
     ]
     who = predictions.iloc[0]

@@ -22,6 +22,8 @@ class ForwardPass:
     """By layer; empty without a tap."""
     final_residual: Tensor | None
     """h_final at the refinement slots [B, R, d], detached; None without a tap."""
+    hidden: Tensor
+    """h_final [B, T, d], what the last layer leaves, its graph attached."""
 
 
 def run(model: Any, batch: TrainingBatch, tap: Tap | None = None) -> ForwardPass:
@@ -38,7 +40,7 @@ def run(model: Any, batch: TrainingBatch, tap: Tap | None = None) -> ForwardPass
         )
     logits = output.logits[batch.row, batch.position - first]
     if tap is None:
-        return ForwardPass(logits, {}, None)
+        return ForwardPass(logits, {}, None, stream.final)
     residual = stream.final.detach()
     at = batch.slots.refine.clamp(min=0)[..., None].expand(-1, -1, residual.shape[-1])
-    return ForwardPass(logits, tap.record, residual.gather(1, at))
+    return ForwardPass(logits, tap.record, residual.gather(1, at), stream.final)

@@ -137,7 +137,7 @@ def first_difference(first: Sequence[int], second: Sequence[int]) -> tuple[int, 
 def _token_spans(trace: Trace, example: Example, tokenizer: Any) -> list[tuple[int, int]]:
     """Character span of each prompt token; empty for special ones."""
     ids, spans = prompt_spans(tokenizer, example.prompt)
-    if tuple(ids) != tuple(trace.tokens[: trace.prompt_length]):
+    if tuple(ids) != tuple(trace.tokens[: len(ids)]):
         raise InputError(
             f"the trace of example {trace.example} does not begin with that example's prompt",
             "examples, tokenizer and traces are of different runs: make them again together",

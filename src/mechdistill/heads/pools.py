@@ -105,6 +105,11 @@ def choose_pools(
     return Pools(str(model), first, second, margin_std)
 
 
+def no_pools(model: str) -> Pools:
+    """Pools without heads: nothing inside the model is read."""
+    return Pools(model, *(_pool(phase, []) for phase in (1, 2)), margin_std=1.0)
+
+
 def random_pools(pools: Pools, layers: int, heads: int, seed: int) -> Pools:
     """As many heads a phase, drawn outside the phase's pool, with the pool's weights: a control.
 

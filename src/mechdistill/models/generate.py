@@ -1,11 +1,11 @@
-"""Greedy decoding in left-padded batches with a key-value cache.
+"""Greedy decoding and sampling in left-padded batches with a key-value cache.
 
 Written by hand, not ``model.generate``, since that refuses keyword arguments such as a tap.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -40,20 +40,63 @@ def greedy(
     starts = range(0, len(prompts), batch_size)
     for start in track(starts, f"{what}, batch of {batch_size}"):
         batch = left_pad(prompts[start : start + batch_size], pad_id)
-        continuations += _decode(model, batch.ids, batch.mask, max_new_tokens, eos_id)
+        continuations += _decode(model, batch.ids, batch.mask, max_new_tokens, eos_id, _likeliest)
     return continuations
 
 
-def _decode(
-    model: Any, ids: Tensor, mask: Tensor, max_new_tokens: int, eos_id: int
+@torch.no_grad()
+def sampled(
+    model: Any,
+    prompts: Sequence[Sequence[int]],
+    *,
+    temperature: float,
+    seed: int,
+    max_new_tokens: int,
+    eos_id: int,
+    pad_id: int,
+    batch_size: int,
+    what: str,
 ) -> list[list[int]]:
+    """One continuation of each prompt, drawn token by token; the rest is as in `greedy`.
+
+    Args:
+        temperature: logits are divided by it.
+        seed: of the draws. A prompt's draws depend on those before it in its batch, too.
+    """
+    generator = torch.Generator().manual_seed(seed)
+
+    def drawn(logits: Tensor) -> Tensor:
+        shares = (logits.float() / temperature).softmax(-1)
+        return torch.multinomial(shares, 1, generator=generator)
+
+    continuations: list[list[int]] = []
+    starts = range(0, len(prompts), batch_size)
+    for start in track(starts, f"{what}, batch of {batch_size}"):
+        batch = left_pad(prompts[start : start + batch_size], pad_id)
+        continuations += _decode(model, batch.ids, batch.mask, max_new_tokens, eos_id, drawn)
+    return continuations
+
+
+def _likeliest(logits: Tensor) -> Tensor:
+    return logits.argmax(-1, keepdim=True)
+
+
+def _decode(
+    model: Any,
+    ids: Tensor,
+    mask: Tensor,
+    max_new_tokens: int,
+    eos_id: int,
+    choose: Callable[[Tensor], Tensor],
+) -> list[list[int]]:
+    """Continuations of one batch; `choose` takes logits [B, V] and gives tokens [B, 1]."""
     cache = DynamicCache()  # without the configuration: keeps every key in every layer
     tokens = ids
     new = []
     finished = torch.zeros(len(ids), dtype=torch.bool)
     for _ in range(max_new_tokens):
         output = model(tokens, attention_mask=mask, cache=cache, use_cache=True, logits_to_keep=1)
-        tokens = output.logits[:, -1:].argmax(-1)
+        tokens = choose(output.logits[:, -1])
         new.append(tokens)
         finished |= tokens[:, 0] == eos_id
         if finished.all():

@@ -9,6 +9,7 @@ from mechdistill.data.examples import Example
 from mechdistill.data.labels import LabelSpace
 from mechdistill.data.tokenizer import encode_prompt
 from mechdistill.models.generate import greedy
+from mechdistill.traces.implicit import implicit_tokens
 from mechdistill.traces.parse import Trace, parse_trace
 
 
@@ -23,10 +24,14 @@ def generate_traces(
     batch_size: int,
     what: str,
 ) -> list[Trace]:
-    """Parsed greedy traces in the order of the examples; `what` is for progress lines."""
+    """Parsed greedy traces in the order of the examples; `what` is for progress lines.
+
+    A model with implicit positions reads them behind the prompt; the traces do not hold them.
+    """
+    behind = implicit_tokens(model)
     continuations = greedy(
         model,
-        [encode_prompt(tokenizer, example.prompt) for example in examples],
+        [[*encode_prompt(tokenizer, example.prompt), *behind] for example in examples],
         max_new_tokens=max_new_tokens,
         eos_id=tokenizer.eos_token_id,
         pad_id=tokenizer.pad_token_id,

@@ -8,9 +8,11 @@ it uses beyond the trainer's::
         name = "mech"
         parameters = ("distil.lambda_kl", "distil.lambda_p1", "distil.lambda_p2")
 
-A third, `pools = "random"`, gives it random heads instead of those found by their scores. The
-workflow reads these declarations without running the files (they load torch), so that a
-changed parameter reruns exactly the methods that list it.
+Further literals where a method needs them: `pools = "random"` gives it random heads instead of
+those found by their scores; `needs` names artifacts that only some methods use; `settings_tried`
+lists what tuning tries, or `tuned_as` names the method whose tuned weights it takes over. The
+workflow reads these declarations without running the files (they load torch), so that a changed
+parameter reruns exactly the methods that list it.
 """
 
 from __future__ import annotations
@@ -71,6 +73,44 @@ def declared_pools(name: str) -> str:
             f"{method_file(name)}: pools is {kind!r}", 'write pools = "random", or leave it out'
         )
     return str(kind)
+
+
+def declared_needs(name: str) -> tuple[str, ...]:
+    """Artifacts that a method's students are trained from beyond those of every student.
+
+    Raises:
+        InputError: as `declared_parameters`.
+    """
+    return tuple(_declaration(name).get("needs", ()))
+
+
+def declared_settings(name: str) -> tuple[dict[str, Any], ...]:
+    """Parameters that each setting of a method's tuning changes; the first changes none.
+
+    Raises:
+        InputError: as `declared_parameters`, or a setting changes what the method does not use.
+    """
+    declaration = _declaration(name)
+    settings: tuple[dict[str, Any], ...] = tuple(declaration.get("settings_tried", ({},)))
+    foreign = {key for setting in settings for key in setting} - {*declaration["parameters"]}
+    if foreign or settings[:1] != ({},):
+        raise InputError(
+            f"{method_file(name)}: settings_tried begins with {settings[:1]}, and changes "
+            f"{', '.join(sorted(foreign)) or 'only its own parameters'}",
+            "begin with {} (the study's own values) and change parameters of the method alone",
+        )
+    return settings
+
+
+def tuned_method(name: str) -> str:
+    """The method whose tuning a method uses: its own, or the one it is a part of.
+
+    Raises:
+        InputError: as `declared_parameters`, also of the other method.
+    """
+    other = str(_declaration(name).get("tuned_as", "")) or name
+    method_file(other)
+    return other
 
 
 def load_method(name: str) -> type[Method]:

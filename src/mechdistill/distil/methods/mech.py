@@ -8,3 +8,9 @@ class Mech(MechanisticMethod):
 
     name = "mech"
     parameters = ("distil.lambda_kl", "distil.lambda_p1", "distil.lambda_p2")
+    settings_tried = (
+        {},
+        {"distil.lambda_p1": 0.1, "distil.lambda_p2": 0.1},
+        {"distil.lambda_p1": 1.0, "distil.lambda_p2": 1.0},
+        {"distil.lambda_kl": 0.5},
+    )

@@ -8,4 +8,5 @@ class MechWithoutP1Interaction(MechanisticMethod):
 
     name = "mech_without_p1_interaction"
     parameters = ("distil.lambda_kl", "distil.lambda_p1", "distil.lambda_p2")
+    tuned_as = "mech"
     without = "p1_interaction"

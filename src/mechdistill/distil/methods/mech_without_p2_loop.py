@@ -8,4 +8,5 @@ class MechWithoutP2Loop(MechanisticMethod):
 
     name = "mech_without_p2_loop"
     parameters = ("distil.lambda_kl", "distil.lambda_p1", "distil.lambda_p2")
+    tuned_as = "mech"
     without = "p2_loop"

@@ -8,4 +8,5 @@ class MechWithoutP2Write(MechanisticMethod):
 
     name = "mech_without_p2_write"
     parameters = ("distil.lambda_kl", "distil.lambda_p1", "distil.lambda_p2")
+    tuned_as = "mech"
     without = "p2_write"

@@ -8,4 +8,5 @@ class P1Only(MechanisticMethod):
 
     name = "p1_only"
     parameters = ("distil.lambda_kl", "distil.lambda_p1")
+    tuned_as = "mech"
     phases = (1,)

@@ -8,4 +8,5 @@ class P2Only(MechanisticMethod):
 
     name = "p2_only"
     parameters = ("distil.lambda_kl", "distil.lambda_p2")
+    tuned_as = "mech"
     phases = (2,)

@@ -8,4 +8,5 @@ class RandomPool(MechanisticMethod):
 
     name = "random_pool"
     parameters = ("distil.lambda_kl", "distil.lambda_p1", "distil.lambda_p2")
+    tuned_as = "mech"
     pools = "random"

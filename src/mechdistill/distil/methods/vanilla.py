@@ -8,3 +8,9 @@ class Vanilla(Method):
 
     name = "vanilla"
     parameters = ("distil.lambda_kl",)
+    settings_tried = (
+        {},
+        {"distil.lambda_kl": 0.5},
+        {"distil.lambda_kl": 0.1},
+        {"distil.lambda_kl": 0.0},
+    )

@@ -23,6 +23,7 @@ class VanillaMargin(ScaledMethod):
 
     name = "vanilla_margin"
     parameters = ("distil.lambda_kl", "distil.lambda_p2")
+    tuned_as = "mech"
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
         super().__init__(settings)

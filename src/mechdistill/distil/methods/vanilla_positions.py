@@ -20,6 +20,7 @@ class VanillaPositions(Method):
 
     name = "vanilla_positions"
     parameters = ("distil.lambda_kl", "distil.position_weight")
+    tuned_as = "vanilla"
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
         super().__init__(settings)

@@ -1,0 +1,130 @@
+"""Train one student with one method from files; no teacher is loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mechdistill.artifacts import read_json
+from mechdistill.data.examples import read_examples
+from mechdistill.data.labels import read_label_space
+from mechdistill.data.tokenizer import load_tokenizer
+from mechdistill.distil.anchors import anchors_by_example
+from mechdistill.distil.budget import Spent
+from mechdistill.distil.history import History
+from mechdistill.distil.method import Material, Method, Student
+from mechdistill.distil.objective import Distillation
+from mechdistill.distil.order import DataOrder
+from mechdistill.distil.targets import read_targets
+from mechdistill.distil.trainer import TrainingSettings, train
+from mechdistill.heads.pools import read_pools
+from mechdistill.models.checkpoints import Checkpoint
+from mechdistill.models.identity import run_identity
+from mechdistill.models.loading import load_model
+from mechdistill.parameters import Parameters
+from mechdistill.traces.store import read_traces
+
+INPUTS = (
+    *("base", "config", "pools", "targets"),
+    *("traces", "examples", "label_space", "tokenizer"),
+)
+
+
+@dataclass(frozen=True)
+class StudentFiles:
+    """What every student is trained from, and what its method needs beside it."""
+
+    base: Path
+    config: Path
+    pools: Path
+    targets: Path
+    traces: Path
+    examples: Path
+    label_space: Path
+    tokenizer: Path
+    needs: Mapping[str, Path]
+
+    def paths(self) -> list[Path]:
+        """All files, in a fixed order."""
+        return [*(getattr(self, name) for name in INPUTS), *self.needs.values()]
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A student at the end of its training."""
+
+    model: Any
+    history: History
+    spent: Spent
+    teacher_generations: int
+    """Texts that the teacher wrote for it."""
+    left_out: tuple[str, ...]
+    """Parts of the method that could not be trained."""
+
+
+def train_student(
+    method: Method,
+    files: StudentFiles,
+    settings: TrainingSettings,
+    seed: int,
+    checkpoint: Path,
+    about: str,
+) -> tuple[Trained, Checkpoint]:
+    """Train a student to the last step, or go on from a checkpoint of the same run.
+
+    Args:
+        method: with its settings.
+        seed: of the data order.
+        checkpoint: where the resumable state lies; it is there until it is discarded.
+        about: canonical text of method, seed and parameters: what the run is, beside its files.
+    """
+    traces = read_traces(files.traces, "training")
+    tokenizer = load_tokenizer(files.tokenizer)
+    model = load_model(files.base, files.config).train()
+    method.read(Material(tokenizer, model, files.needs))
+    sequences = method.prepare(traces)
+    targets = method.targets(read_targets(files.targets))
+    anchors = anchors_by_example(
+        model,
+        read_examples(files.examples, "training"),
+        read_label_space(files.label_space),
+        tokenizer,
+    )
+    pools = read_pools(files.pools)
+    method.start(
+        Student(model, pools, anchors, targets.pool_sizes, targets.minimum_keys), sequences
+    )
+    objective = Distillation(
+        model,
+        method,
+        sequences,
+        targets,
+        DataOrder([len(s.tokens) for s in sequences], settings.batch_size, seed),
+        tokenizer.pad_token_id,
+        tokenizer.all_special_ids,
+    )
+    saved = Checkpoint(checkpoint, run_identity(about, files.paths()))
+    history, spent = train(model, objective, settings, saved, f"{method.name} step")
+    method.finish(model)
+    written = len(traces) + method.further_generations()
+    return Trained(model, history, spent, written, method.left_out()), saved
+
+
+def settings_of(
+    parameters: Sequence[str], value: Parameters, tuned: str | Path | None
+) -> tuple[dict[str, Any], int]:
+    """A method's settings, and how many were tried to find them.
+
+    Args:
+        parameters: keys that the method declares.
+        value: gives the study's value of a key.
+        tuned: file of the tuning that the method takes its values from; None takes the study's.
+    """
+    found = {key: value[key] for key in parameters}
+    if tuned is None:
+        return found, 1
+    choice = read_json(tuned)
+    chosen = {key: new for key, new in choice["settings"].items() if key in found}
+    return {**found, **chosen}, int(choice["tried"])

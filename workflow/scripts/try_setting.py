@@ -1,0 +1,78 @@
+"""Train a student with one setting of a method, shorter, and score it on the validation notes.
+
+Arguments: --method, --number (of the setting in the method's `settings_tried`, from 0), --seed and
+the inputs of train_student; --checkpoint (resumable state; not an output).
+Output: --trial (trial.json: method, number, settings, micro_f1 on the validation notes).
+Parameters: distil.training, distil.tuning, what the method declares, traces.early_tokens,
+traces.max_new_tokens, traces.batch_size.
+"""
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+
+from mechdistill.artifacts import write_json
+from mechdistill.data.examples import read_examples
+from mechdistill.data.labels import read_label_space
+from mechdistill.data.tokenizer import load_tokenizer
+from mechdistill.distil.methods import load_method
+from mechdistill.distil.students import INPUTS, StudentFiles, train_student
+from mechdistill.distil.trainer import TrainingSettings
+from mechdistill.evaluate.predictions import prediction_table
+from mechdistill.parameters import Parameters
+from mechdistill.significance.measures import validation_scores
+from mechdistill.traces.generate import generate_traces
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--method", required=True, help="a file of mechdistill/distil/methods")
+    parser.add_argument("--number", required=True, type=int, help="of the setting")
+    parser.add_argument("--seed", required=True, type=int, help="of base student and data order")
+    for name in INPUTS:
+        parser.add_argument(f"--{name.replace('_', '-')}", required=True, type=Path, help="input")
+    parser.add_argument("--needs", nargs="*", default=[], type=Path, help="inputs")
+    parser.add_argument("--checkpoint", required=True, type=Path, help="resumable state")
+    parser.add_argument("--trial", required=True, help="output")
+    parser.add_argument("--params", required=True, help="JSON object of parameters")
+    args = parser.parse_args()
+    p = Parameters.from_json(args.params)
+    torch.set_num_threads(1)
+    torch.use_deterministic_algorithms(True)
+
+    method_class = load_method(args.method)
+    settings = {key: p[key] for key in method_class.parameters}
+    settings |= method_class.settings_tried[args.number]
+    method = method_class(settings)
+    needs = dict(zip(method.needs, args.needs, strict=True))
+    files = StudentFiles(**{name: getattr(args, name) for name in INPUTS}, needs=needs)
+    whole, steps = TrainingSettings.of(p["distil.training"]), p["distil.tuning"]["steps"]
+    shorter = replace(whole, steps=steps, warmup_steps=min(whole.warmup_steps, steps))
+    about = f"{args.method} {args.number} {args.seed} {args.params}"
+    trained, checkpoint = train_student(method, files, shorter, args.seed, args.checkpoint, about)
+
+    examples, space = read_examples(args.examples, "validation"), read_label_space(args.label_space)
+    labels = [label.code for label in space.labels]
+    traces = generate_traces(
+        trained.model.eval(),
+        examples,
+        load_tokenizer(args.tokenizer),
+        space,
+        early_tokens=p["traces.early_tokens"],
+        max_new_tokens=p["traces.max_new_tokens"],
+        batch_size=p["traces.batch_size"],
+        what=f"{args.method}: validation traces",
+    )
+    rows = prediction_table(traces, examples, set(labels), args.method, args.method, args.seed)
+    score = validation_scores(rows, labels, [args.method])[args.method]
+    write_json(
+        args.trial,
+        {"method": args.method, "number": args.number, "settings": settings, "micro_f1": score},
+    )
+    checkpoint.discard()
+
+
+if __name__ == "__main__":
+    main()
