@@ -68,3 +68,43 @@ def byte_fallback(texts: Iterable[str], *, size: int = 400) -> PreTrainedTokeniz
     return PreTrainedTokenizerFast(
         tokenizer_object=raw, unk_token="<unk>", bos_token=BEGIN, eos_token=END, pad_token=END
     )
+
+
+def unigram(texts: Iterable[str], *, size: int = 200) -> PreTrainedTokenizerFast:
+    """As SentencePiece's: a mark before every word, the first one too; unknown ones in bytes."""
+    trained = Tokenizer(models.Unigram())
+    trained.pre_tokenizer = pre_tokenizers.Metaspace()
+    trained.train_from_iterator(
+        texts, trainers.UnigramTrainer(vocab_size=size, show_progress=False, unk_token="<unk>")
+    )
+    pieces = [
+        piece for piece in json.loads(trained.to_str())["model"]["vocab"] if piece[0][0] != "<"
+    ]
+    vocabulary = [
+        *(("<unk>", 0.0), (BEGIN, 0.0), (END, 0.0)),
+        *((f"<0x{byte:02X}>", -20.0) for byte in range(256)),
+        *((str(piece), float(score)) for piece, score in pieces),
+    ]
+    raw = Tokenizer(models.Unigram(vocabulary, unk_id=0, byte_fallback=True))
+    raw.pre_tokenizer = pre_tokenizers.Metaspace()
+    raw.decoder = decoders.Sequence(
+        [
+            decoders.Replace("▁", " "),
+            decoders.ByteFallback(),
+            decoders.Fuse(),
+            decoders.Strip(" ", 1),
+        ]
+    )
+    raw.add_special_tokens([AddedToken(token, special=True) for token in ("<unk>", BEGIN, END)])
+    raw.post_processor = TemplateProcessing(single=f"{BEGIN} $A", special_tokens=[(BEGIN, 1)])
+    return PreTrainedTokenizerFast(
+        tokenizer_object=raw, unk_token="<unk>", bos_token=BEGIN, eos_token=END, pad_token=END
+    )
+
+
+def normalising(tokenizer: PreTrainedTokenizerFast, form: str) -> PreTrainedTokenizerFast:
+    """A copy that brings a text into a Unicode normal form ("NFC", "NFD", "NFKC") first."""
+    raw = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
+    raw.normalizer = getattr(normalizers, form)()
+    roles = {role: getattr(tokenizer, role) for role in ("bos_token", "eos_token", "pad_token")}
+    return PreTrainedTokenizerFast(tokenizer_object=raw, **roles)
