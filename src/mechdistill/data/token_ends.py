@@ -133,17 +133,19 @@ def _require_places(
     special: Sequence[bool],
 ) -> None:
     """Offsets must lead through the text: those of some tokenizers are all (0, 0)."""
-    reached = 0
-    for token, (start, end), is_special in zip(tokens, spans, special, strict=True):
-        if end < reached and not is_special:
-            break
-        reached = max(reached, end)
-    else:
-        if reached or not text.strip() or all(special):
-            return
-        token = next(token for token, flag in zip(tokens, special, strict=True) if not flag)
+    placed = [
+        (token, end)
+        for token, (_, end), is_special in zip(tokens, spans, special, strict=True)
+        if not is_special
+    ]
+    furthest = accumulate((end for _, end in placed), max)
+    lost = [token for (token, end), reached in zip(placed, furthest) if end < reached]
+    if text.strip() and not any(end for _, end in placed):
+        lost = [token for token, _ in placed]
+    if not lost:
+        return
     raise InputError(
-        f"{type(tokenizer).__name__} gives token {token!r} no place in the text {text[:40]!r}",
+        f"{type(tokenizer).__name__} gives token {lost[0]!r} no place in the text {text[:40]!r}",
         "use the model's fast tokenizer with its own normaliser and pre-tokenizer",
     )
 
