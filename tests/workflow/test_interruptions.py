@@ -24,12 +24,12 @@ TRACES = f"{RESULTS}/teacher/traces.parquet"
 
 
 def digests(checkout: Checkout) -> dict[str, str]:
-    """SHA-256 of every result but the budgets, which hold wall times."""
+    """SHA-256 of every result but those that hold wall times."""
     results = checkout.root / RESULTS
     return {
         str(path.relative_to(results)): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in results.rglob("*")
-        if path.is_file() and path.name != "budget.json"
+        if path.is_file() and path.name not in ("budget.json", "times.csv")
     }
 
 

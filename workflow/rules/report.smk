@@ -36,6 +36,33 @@ rule make_tables:
         )
 
 
+rule make_budget:
+    input:
+        budgets=expand(
+            "<results>/distil/{method}/seed{seed}/budget.json",
+            method=STUDY.distil.methods,
+            seed=STUDY.distil.seeds,
+        ),
+    output:
+        table="<results>/report/budget.csv",
+        times="<results>/report/times.csv",
+    log:
+        "<logs>/make_budget.log",
+    conda:
+        "../../envs/environment.yml"
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        p=parameters(),
+        code=code("make_budget"),
+    shell:
+        job(
+            "make_budget.py --budgets {input.budgets} --table {output.table}"
+            " --times {output.times}"
+        )
+
+
 rule draw_curves:
     input:
         curves="<results>/evaluate/curves.parquet",
@@ -287,6 +314,8 @@ rule report:
         page="<results>/report/report.html",
         findings="<results>/report/findings.txt",
         claims="<results>/report/claims.csv",
+        budget="<results>/report/budget.csv",
+        times="<results>/report/times.csv",
         tables=expand("<results>/report/table1.{kind}", kind=("csv", "tex", "html")),
         figures=expand(
             "<results>/report/figure{figure}.{kind}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 
@@ -85,6 +86,10 @@ BY_KEY = {metric.key: metric for metric in (*TABLE1, *TASK, *DECISIONS, *CONTROL
 METHODS = {
     "teacher": "Teacher",
     "vanilla": "Vanilla",
+    "unicott": "UniCoTT (adapted)",
+    "morsd": "MoRSD (adapted)",
+    "semcot": "SemCoT (adapted)",
+    "cwt": "CWT (adapted)",
     "vanilla_positions": "Vanilla + positions",
     "mech": "Mech (phases 1 and 2)",
     "vanilla_margin": "Vanilla + margin loss",
@@ -98,7 +103,17 @@ METHODS = {
     "mech_without_p2_write": "Mech without H",
     "mech_without_p2_interaction": "Mech without PRS",
 }
-"""Method -> its name in tables and figures."""
+"""Method -> its name in tables and figures, in the order of the paper's rows."""
+
+
+PAPER_BASELINES = ("vanilla", "unicott", "morsd", "semcot", "cwt")
+"""The baselines of the paper's Table 1: its average gain is over these alone."""
+
+
+def in_paper_order(methods: Iterable[str]) -> list[str]:
+    """Methods in the order of the paper's rows; unknown ones last, as they come."""
+    places = {method: place for place, method in enumerate(METHODS)}
+    return sorted(methods, key=lambda method: places.get(method, len(places)))
 
 
 def method_name(method: str) -> str:

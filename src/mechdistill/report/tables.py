@@ -15,7 +15,7 @@ from typing import Any, Literal
 import pandas as pd
 
 from mechdistill.report.formats import MISSING, interval, plain, signed
-from mechdistill.report.metrics import BY_KEY, Metric, method_name
+from mechdistill.report.metrics import BY_KEY, PAPER_BASELINES, Metric, in_paper_order, method_name
 from mechdistill.significance.plan import ABLATIONS, PROPOSED, TEACHER, baselines
 
 TITLE = "Table 1. Reasoning, downstream performance and mechanism of teacher and students."
@@ -25,6 +25,7 @@ COLUMNS = (
     *("baseline", "is_mark_reference", "gain", "gain_low", "gain_high"),
     *("p_wilcoxon", "p_holm", "mark"),
 )
+AVERAGE = "average gain"
 Tone = Literal["", "good", "bad"]
 
 
@@ -91,7 +92,7 @@ def tidy(values: pd.DataFrame, comparisons: pd.DataFrame) -> pd.DataFrame:
 
 def build(frame: pd.DataFrame, metrics: Sequence[Metric], title: str) -> Table:
     """The wide table of some metrics from the tidy one."""
-    methods = list(dict.fromkeys(frame.loc[frame["value"].notna(), "method"]))
+    methods = in_paper_order(dict.fromkeys(frame.loc[frame["value"].notna(), "method"]))
     rivals = [m for m in baselines(methods) if m != TEACHER]
     order = [*rivals, *(m for m in ABLATIONS if m in methods)]
     reference = _mark_reference(frame)
@@ -102,6 +103,9 @@ def build(frame: pd.DataFrame, metrics: Sequence[Metric], title: str) -> Table:
         lines += [
             Line(f"gain over {method_name(b)}", "gain", _gains(frame, b, metrics)) for b in rivals
         ]
+        averaged = [b for b in PAPER_BASELINES if b in rivals]
+        if len(averaged) > 1:
+            lines.append(Line(AVERAGE, "gain", _average_gains(frame, averaged, metrics)))
     if TEACHER in methods:
         lines.append(Line(method_name(TEACHER), "teacher", _values(frame, TEACHER, metrics)))
     return Table(_caption(frame, title, reference, metrics), tuple(metrics), tuple(lines))
@@ -182,6 +186,19 @@ def _gains(frame: pd.DataFrame, baseline: str, metrics: Sequence[Metric]) -> tup
     return tuple(cells)
 
 
+def _average_gains(
+    frame: pd.DataFrame, rivals: Sequence[str], metrics: Sequence[Metric]
+) -> tuple[Cell, ...]:
+    """Mean over baselines of mech's gain, where each of them has one; without an interval."""
+    gains = [_by_metric(frame[(frame["baseline"] == b) & frame["gain"].notna()]) for b in rivals]
+    return tuple(
+        Cell(signed(sum(of[metric.key]["gain"] for of in gains) / len(gains)))
+        if all(metric.key in of for of in gains)
+        else Cell()
+        for metric in metrics
+    )
+
+
 def _by_metric(rows: pd.DataFrame) -> dict[str, dict[str, Any]]:
     records: list[dict[str, Any]] = rows.to_dict("records")  # type: ignore[assignment]
     return {record["metric"]: record for record in records}
@@ -222,6 +239,11 @@ def _caption(frame: pd.DataFrame, title: str, reference: str, metrics: Sequence[
             "and Help are read at refinement positions, those of clauses that decide a gold label: "
             "reasoning that comes to none has no value."
         )
+    gained = set(frame.loc[frame["gain"].notna(), "baseline"])
+    averaged = [b for b in PAPER_BASELINES if b in gained]
+    if len(averaged) > 1:
+        listed = ", ".join(map(method_name, averaged))
+        parts.append(f"{AVERAGE.capitalize()}: mech minus the mean of {listed}, as in the paper.")
     absent = [m.short for m in metrics if m.key not in set(values["metric"])]
     if absent:
         parts.append(f"Not measured in this study: {', '.join(absent)}.")

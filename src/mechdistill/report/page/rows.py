@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from mechdistill.report.budgets import AMOUNTS, Budgets, out_of_line, ratios
 from mechdistill.report.findings import causal_ranking, variant
 from mechdistill.report.formats import MISSING, interval, percent, plain, signed
 from mechdistill.report.metrics import method_name
@@ -161,16 +162,18 @@ def status_rows(predictions: pd.DataFrame) -> list[Row]:
     return rows
 
 
-def budget_rows(budgets: Mapping[tuple[str, int], Mapping[str, Any]]) -> list[Row]:
-    """What each method's training used, seeds averaged; times are left to the records."""
+def budget_rows(budgets: Budgets) -> list[Row]:
+    """What each method's training used, seeds averaged; times are left to a table of their own."""
     rows = []
     for method in dict.fromkeys(method for method, _ in budgets):
-        own = [budget for (name, _), budget in budgets.items() if name == method]
+        own = {seed: budget for (name, seed), budget in budgets.items() if name == method}
         row: Row = {"method": method_name(method), "seeds": len(own)}
-        for key in ("parameters", "steps", "sequences", "target_tokens"):
-            known = [budget[key] for budget in own if key in budget]
+        for key in AMOUNTS:
+            known = [budget[key] for budget in own.values() if key in budget]
             row[key] = f"{sum(known) / len(known):,.0f}" if known else MISSING
-        left = sorted({str(phase) for budget in own for phase in budget.get("left_out", [])})
+        flags = [out_of_line(ratios(budgets, method, seed)) for seed in own]
+        row["out_of_line"] = "; ".join(dict.fromkeys(flag for of_seed in flags for flag in of_seed))
+        left = sorted({str(part) for budget in own.values() for part in budget.get("left_out", [])})
         row["left_out"] = ", ".join(left) or "none"
         rows.append(row)
     return rows
