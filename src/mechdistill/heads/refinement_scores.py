@@ -67,7 +67,10 @@ class RefinementScores:
     def _loops(self, layer: int) -> dict[str, Tensor]:
         model, reading = self._reading.model, self._reading
         query, (key, _) = reading.refine_queries(layer), reading.at_mentions(layer)
-        unrotated = unrotate(model, query, reading.refine), unrotate(model, key, reading.mentions)
+        unrotated = (
+            unrotate(model, layer, query, reading.refine),
+            unrotate(model, layer, key, reading.mentions),
+        )
         return {
             "loop": loop_back(query, key, *self._sets),
             "loop_matched": loop_back(query, key, *self._matched),
@@ -79,7 +82,8 @@ class RefinementScores:
         _, value = self._reading.at_mentions(layer)
         rows = self._reading.rows_at_mentions(layer)
         mixed, attended = attended_mixed(rows, value, self._sets[0])
-        attended_writes = head_writes(self._reading.model, layer, mixed)
+        all_mixed = self._reading.records[layer].mixed[:, :, self._reading.early.shape[1] :]
+        attended_writes = head_writes(self._reading.model, layer, mixed, run=all_mixed)
         return {
             "help": helpfulness(writes, self._direct),
             "help_cosine": helpfulness_cosine(writes, self._direct),

@@ -79,26 +79,32 @@ def run_branches(
     batch, length = trunk.ids.shape
     count = positions.shape[1]
     at = positions.clamp(min=0)
-    earlier = torch.arange(length) < at[..., None]
-    seen = earlier & trunk.mask.bool()[:, None]
-    itself = torch.eye(count, dtype=torch.bool).expand(batch, -1, -1)
-    mask = torch.cat([seen, itself], dim=2)[:, None]
+    keys = torch.arange(length, device=at.device)
+    itself = torch.eye(count, dtype=torch.bool, device=at.device).expand(batch, -1, -1)
 
+    def visible(window: int | None) -> Tensor:
+        """[B, 1, C, T + C]: keys of the trunk before the position, and the branch's own."""
+        seen = (keys < at[..., None]) & trunk.mask.bool()[:, None]
+        if window is not None:
+            seen &= keys > at[..., None] - window
+        return torch.cat([seen, itself], dim=2)[:, None]
+
+    family = family_of(model)
     tap = None
     if interventions:
-        slots = torch.arange(length, length + count).expand(batch, -1)
+        slots = torch.arange(length, length + count, device=at.device).expand(batch, -1)
         tap = Tap(slots, interventions=interventions, recording=False)
     kept: list[Tensor] = []
     hooks = []
     if residuals:
         hooks = [
             block.register_forward_hook(lambda module, inputs, output: kept.append(_leaf(output)))
-            for block in family_of(model).blocks(model)
+            for block in family.blocks(model)
         ]
     try:
         output = model(
             trunk.ids.gather(1, at),
-            attention_mask=mask,
+            attention_mask=family.masks(model, visible),
             position_ids=at,
             cache=DynamicCache(trunk.cache),
             use_cache=True,
@@ -134,7 +140,7 @@ def branch_rows(rows: Tensor, positions: Tensor) -> Tensor:
     own = positions.clamp(min=0)[:, None, :, None].expand(*rows.shape[:3], 1)
     mass = rows.gather(3, own)
     before = rows.scatter(3, own, 0.0)
-    return torch.cat([before, mass * torch.eye(count)], dim=3)
+    return torch.cat([before, mass * torch.eye(count, device=mass.device)], dim=3)
 
 
 def _leaf(output: Any) -> Tensor:

@@ -26,7 +26,8 @@ from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
 
-from mechdistill.models.families import family_of
+from mechdistill.models.attention_rows import attention_rows, capped_attention, mix
+from mechdistill.models.families import check, family_of
 
 IMPLEMENTATION = "mechdistill_tap"
 """Name under which transformers knows the tapped attention."""
@@ -114,7 +115,11 @@ def attach(model: Model) -> Model:
 
     The model gets a configuration of its own: two models that share one configuration object would
     otherwise share the attention implementation as well.
+
+    Raises:
+        InputError: no adapter fits the model (see `mechdistill.models.families`).
     """
+    check(model)
     shared = model.config
     own = copy.deepcopy(shared)
     for module in model.modules():
@@ -133,28 +138,39 @@ def tapped_attention(
     scaling: float | None = None,
     dropout: float = 0.0,
     tap: Tap | None = None,
+    softcap: float | None = None,
     **kwargs: Any,
 ) -> tuple[Tensor, None]:
     """Fused attention, and the tap's work at its slots.
 
+    Soft-capped attention, for which there is no fused kernel, is written out in blocks of rows.
+
     Args:
         query: [B, H, T, D] after rotary.
         key, value: [B, KV, K, D] after the cache's update, not repeated.
-        attention_mask: [B, 1, T, K], true where a key is visible; None is plain causal attention.
+        attention_mask: [B, 1, T, K], true where a key is visible (padding, later tokens and keys
+            beyond the layer's window are not); None is plain causal attention.
 
     Returns:
         mixed values [B, T, H, D], and None for the weights that nobody asked for.
     """
     if attention_mask is not None and attention_mask.dtype != torch.bool:
         raise TypeError(f"the tap needs a boolean mask, not {attention_mask.dtype}")
-    output, _ = sdpa_attention_forward(
-        module, query, key, value, attention_mask, dropout=dropout, scaling=scaling, **kwargs
-    )
+    scale = query.shape[-1] ** -0.5 if scaling is None else scaling
+    if softcap is None:
+        output, _ = sdpa_attention_forward(
+            module, query, key, value, attention_mask, dropout=dropout, scaling=scaling, **kwargs
+        )
+    else:
+        output = capped_attention(
+            query, key, value, attention_mask, scaling=scale, cap=softcap, dropout=dropout
+        )
     layer: int = module.layer_idx  # type: ignore[assignment]
     if tap is None or not (tap.records(layer) or tap.replaces(layer)):
         return output, None
     if tap.queries.shape[0] != query.shape[0]:
         raise ValueError(f"tap has {tap.queries.shape[0]} rows, the batch has {query.shape[0]}")
+    _refuse_cropped_keys(key, **kwargs)
 
     first = key.shape[2] - query.shape[2]
     used = (tap.queries >= first) & (tap.queries < key.shape[2])
@@ -168,7 +184,7 @@ def tapped_attention(
             continue
         chosen = (intervention.where[:, :, layer] & used[..., None]).transpose(1, 2)[..., None]
         if intervention.site == "pattern":
-            donor = _mix(_allowed(donor, visible), value)
+            donor = mix(_allowed(donor, visible), value)
         mixed = torch.where(chosen, donor.to(mixed.dtype), mixed)
     if tap.replaces(layer):
         row, slot = used.nonzero(as_tuple=True)
@@ -176,7 +192,7 @@ def tapped_attention(
 
     if tap.records(layer):
         at = _at_slots(query, index, used)
-        rows = _rows(at, key, visible, query.shape[-1] ** -0.5 if scaling is None else scaling)
+        rows = attention_rows(at, key, visible, scale, softcap)
         for intervention in tap.interventions:
             if intervention.site == "pattern" and layer in intervention.donor:
                 chosen = (intervention.where[:, :, layer] & used[..., None]).transpose(1, 2)
@@ -200,58 +216,92 @@ AttentionInterface.register(IMPLEMENTATION, tapped_attention)
 AttentionMaskInterface.register(IMPLEMENTATION, sdpa_mask)
 
 
-def head_writes(model: nn.Module, layer: int, mixed: Tensor) -> Tensor:
+def head_writes(model: nn.Module, layer: int, mixed: Tensor, run: Tensor | None = None) -> Tensor:
     """Delta^h(q): what each head adds to the residual stream, bias excluded.
 
     Goes through the output projection itself, on block-diagonal input: its weight is never sliced,
-    since sharded, quantised or adapted projections have no plain weight to slice.
+    since sharded, quantised or adapted projections have no plain weight to slice. A norm between
+    projection and residual is linear once its scale is known; the scale is that of the whole block
+    at the slot.
 
     Args:
         mixed: mixed values [B, H, Q, D].
+        run: where `mixed` is only a part of what the heads mixed: all of it, [B, H, Q, D].
 
     Returns:
-        writes [B, H, Q, d]; their sum over heads plus the bias is the block's output.
+        writes [B, H, Q, d]; their sum over heads and the bias's share are what the block adds.
     """
     batch, heads, slots, width = mixed.shape
     alone = torch.eye(heads, dtype=mixed.dtype, device=mixed.device)
     blocks = mixed[:, :, :, None, :] * alone[None, :, None, :, None]
-    return _project(model, layer, blocks.reshape(batch, heads, slots, heads * width))
+    blocks = blocks.reshape(batch, heads, slots, heads * width)
+    return _written(model, layer, blocks, mixed if run is None else run)
 
 
-def pooled_write(model: nn.Module, layer: int, mixed: Tensor, weights: Tensor) -> Tensor:
+def pooled_write(
+    model: nn.Module, layer: int, mixed: Tensor, weights: Tensor, run: Tensor | None = None
+) -> Tensor:
     """Sum of the heads' writes, each times its weight, in one call of the output projection.
 
     Args:
         mixed: mixed values [B, H, Q, D].
         weights: one a head, [H]; or one a head and slot, [H, Q] or [B, H, Q].
+        run: as in `head_writes`.
 
     Returns:
         [B, Q, d], bias excluded.
     """
     per_slot = weights[:, None] if weights.ndim == 1 else weights
     weighted = (mixed * per_slot[..., None]).transpose(1, 2)
-    return _project(model, layer, weighted.flatten(2))
+    whole = mixed if run is None else run
+    return _written(model, layer, weighted.flatten(2)[:, None], whole)[:, 0]
 
 
-def unrotate(model: nn.Module, x: Tensor, positions: Tensor) -> Tensor:
-    """Queries or keys as they were before the rotary embedding.
+def unrotate(model: nn.Module, layer: int, x: Tensor, positions: Tensor) -> Tensor:
+    """Queries or keys of a layer as they were before the rotary embedding.
 
     Args:
         x: [B, H, N, D] after rotary.
         positions: positions on the padded key axis [B, N]; -1 (unused) returns x itself.
     """
-    cosines, sines = family_of(model).rotation(model, x, positions.clamp(min=0))
-    cosines, sines = cosines[:, None], sines[:, None]
-    first, second = x.chunk(2, dim=-1)
+    cosines, sines = family_of(model).rotation(model, layer, x, positions.clamp(min=0))
+    cosines, sines = cosines[:, None].float(), sines[:, None].float()
+    first, second = x.float().chunk(2, dim=-1)
     turned = torch.cat((-second, first), dim=-1)
-    return (x * cosines - turned * sines) / (cosines**2 + sines**2)
+    return ((x * cosines - turned * sines) / (cosines**2 + sines**2)).to(x.dtype)
 
 
-def _project(model: nn.Module, layer: int, x: Tensor) -> Tensor:
-    projection = family_of(model).output_projection(model, layer)
-    written: Tensor = projection(x)
-    bias = getattr(projection, "bias", None)
-    return written if bias is None else written - bias
+def _written(model: nn.Module, layer: int, x: Tensor, run: Tensor) -> Tensor:
+    """What inputs of the output projection, [B, N, Q, H * D], add to the residual [B, N, Q, d]."""
+    adapter = family_of(model)
+    projection = adapter.output_projection(model, layer)
+    norm = adapter.norm_behind_attention(model, layer)
+    if norm is None:
+        return _without_bias(projection, x, projection(x))
+    # one call for both: a sharded weight is gathered once
+    whole = run.transpose(1, 2).flatten(2)[:, None]
+    both: Tensor = projection(torch.cat([x, whole], dim=1))
+    gain, epsilon = norm
+    scale = (both[:, -1:].float().square().mean(-1, keepdim=True) + epsilon).rsqrt()
+    return (_without_bias(projection, x, both[:, :-1]) * scale * gain).to(x.dtype)
+
+
+def _without_bias(projection: nn.Module, x: Tensor, written: Tensor) -> Tensor:
+    """Less the projection of nothing: that is its bias, also where it is sharded or wrapped."""
+    if isinstance(projection, nn.Linear) and projection.bias is None:
+        return written
+    bias: Tensor = projection(x.new_zeros(1, x.shape[-1]))
+    return written - bias
+
+
+def _refuse_cropped_keys(key: Tensor, **kwargs: Any) -> None:
+    """A cache that forgets keys beyond the window would shift the tap's positions."""
+    positions, window = kwargs.get("position_ids"), kwargs.get("sliding_window")
+    if window is not None and positions is not None and int(positions.max()) >= key.shape[2]:
+        raise ValueError(
+            "the cache has dropped keys beyond the sliding window: pass cache=DynamicCache(), "
+            "without the configuration, which keeps them"
+        )
 
 
 def _visible_keys(
@@ -277,28 +327,6 @@ def _at_keys(x: Tensor, keys: Tensor, heads: int) -> Tensor:
     """[B, KV, K, D] -> [B, H, P, D], zeros at unused slots."""
     taken = _at_slots(x, keys.clamp(min=0), keys >= 0)
     return taken.repeat_interleave(heads // x.shape[1], dim=1)
-
-
-def _rows(query: Tensor, key: Tensor, visible: Tensor, scaling: float) -> Tensor:
-    """Attention rows [B, H, Q, K] in fp32."""
-    logits = _by_group(query, key).matmul(key.transpose(2, 3)).reshape(*query.shape[:3], -1)
-    logits = logits.float() * scaling
-    logits = logits.masked_fill(~visible[:, None], torch.finfo(torch.float32).min)
-    return torch.softmax(logits, dim=-1) * visible[:, None]
-
-
-def _mix(rows: Tensor, value: Tensor) -> Tensor:
-    """Mixed values [B, H, Q, D] of rows [B, H, Q, K] over values [B, KV, K, D]."""
-    mixed = _by_group(rows.to(value.dtype), value).matmul(value)
-    return mixed.reshape(*rows.shape[:3], -1)
-
-
-def _by_group(x: Tensor, key: Tensor) -> Tensor:
-    """[B, H, Q, N] -> [B, KV, (H / KV) Q, N]: the heads that share a key head become its rows.
-
-    So one product serves the group, and keys and values are not repeated for it.
-    """
-    return x.reshape(x.shape[0], key.shape[1], -1, x.shape[-1])
 
 
 def _allowed(donor: Tensor, visible: Tensor) -> Tensor:
