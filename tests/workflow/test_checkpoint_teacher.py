@@ -79,7 +79,8 @@ def overlay(digest: str) -> dict:
             },
             "fine_tuning": {
                 **{"steps": 100, "batch_size": 16, "texts_a_pass": 16, "learning_rate": 0.01},
-                **{"warmup_steps": 10, "clip": 1.0, "decision_weight": 4.0, "lora": None, "precision": "float32"},
+                **{"warmup_steps": 10, "clip": 1.0, "decision_weight": 4.0, "lora": None},
+                "precision": "float32",
                 **{"validate_every": 50, "checkpoint_every": 50, "target_micro_f1": 0.0},
             },
         },
