@@ -1,4 +1,4 @@
-"""Tiny random Llama in two copies: one behind the tap, one that transformers runs eagerly."""
+"""A tiny random model of each family: one behind the tap, one that transformers runs eagerly."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import copy
 
 import pytest
 import torch
-from transformers import LlamaConfig, LlamaForCausalLM
 
 from mechdistill.models.batching import Batch, left_pad
 from mechdistill.models.tap import attach
+from tests.models.tiny import MAKERS, eager_model
 
 LENGTHS = (17, 23, 9)
 
@@ -19,32 +19,13 @@ def one_thread():
     torch.set_num_threads(1)
 
 
-@pytest.fixture
-def eager() -> LlamaForCausalLM:
-    """Grouped queries 4:2, head width 12 (not hidden size / heads), output bias, sharp rows."""
-    config = LlamaConfig(
-        vocab_size=61,
-        hidden_size=32,
-        intermediate_size=48,
-        num_hidden_layers=3,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        head_dim=12,
-        attention_bias=True,
-        max_position_embeddings=128,
-        pad_token_id=0,
-        attn_implementation="eager",
-    )
-    torch.manual_seed(3)
-    model = LlamaForCausalLM(config)
-    with torch.no_grad():
-        for weight in model.parameters():  # transformers' own start leaves rows nearly uniform
-            weight.add_(torch.randn_like(weight) * (0.3 if weight.ndim == 2 else 0.1))
-    return model.eval()
+@pytest.fixture(params=list(MAKERS))
+def eager(request: pytest.FixtureRequest):
+    return eager_model(request.param)
 
 
 @pytest.fixture
-def tapped(eager: LlamaForCausalLM) -> LlamaForCausalLM:
+def tapped(eager):
     return attach(copy.deepcopy(eager))
 
 
@@ -57,4 +38,5 @@ def batch_of(lengths: tuple[int, ...], seed: int = 0) -> Batch:
 
 @pytest.fixture(params=["padded", "unpadded"])
 def batch(request: pytest.FixtureRequest) -> Batch:
+    """Sequences longer than a window and, padded, one that hardly is."""
     return batch_of(LENGTHS if request.param == "padded" else (21, 21, 21))

@@ -7,8 +7,7 @@ import torch
 
 from mechdistill.models.branches import branch_rows, grow_trunk, run_branches
 from mechdistill.models.tap import Intervention, Tap
-
-LAYERS, HEADS = 3, 4
+from tests.models.tiny import HEADS, LAYERS
 
 
 @pytest.fixture

@@ -5,12 +5,16 @@ from __future__ import annotations
 import pytest
 import torch
 
+from mechdistill.models.branches import grow_trunk
 from mechdistill.models.margin import (
+    final_margin,
     margin,
     margin_direction,
     margin_gradient,
     total_margin_gradients,
 )
+from mechdistill.models.read_out import ReadOut, token_rows
+from tests.models.tiny import SIZE, rms_factor
 
 TARGETS = torch.tensor([[[4, -1], [7, 9], [5, -1]], [[3, -1], [2, -1], [2, -1]], [[8, 1]] * 3])
 FOILS = torch.tensor([[[6, 5, 2], [8, -1, -1], [1, -1, -1]]] * 3)
@@ -37,29 +41,67 @@ def test_margin_without_ids_is_zero():
     assert margin(torch.randn(1, 9), none, none).tolist() == [0.0]
 
 
-def test_direction_times_normed_residual_is_the_margin(eager):
-    hidden = torch.randn(3, 3, 32)
-    direction = margin_direction(eager, TARGETS, FOILS)
-    expected = margin(eager.lm_head(hidden), TARGETS, FOILS)
-    torch.testing.assert_close((direction * hidden).sum(-1), expected, atol=1e-5, rtol=1e-5)
+def logits_of(model, hidden, *, frozen=False):
+    """The last norm, the unembedding and the cap written out."""
+    factor = rms_factor(hidden.detach() if frozen else hidden, model.model.norm, model.config)
+    logits = hidden * factor @ model.lm_head.weight.T
+    cap = {"gemma2": 3.0}.get(model.config.model_type)
+    return logits if cap is None else torch.tanh(logits / cap) * cap
+
+
+def test_final_margin_is_that_of_the_logits(eager):
+    hidden = torch.randn(3, 3, SIZE) * 3
+    expected = margin(logits_of(eager, hidden), TARGETS, FOILS)
+    found = final_margin(eager, hidden, TARGETS, FOILS)
+    torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
+    norm, head = eager.model.norm, eager.lm_head  # the oracle itself, against transformers' parts
+    uncapped = head(norm(hidden))
+    cap = ReadOut.of(eager).cap
+    assert (cap is None) == torch.allclose(uncapped, logits_of(eager, hidden), atol=1e-4)
 
 
 @pytest.mark.parametrize("frozen", [False, True])
-def test_gradient_equals_autograd_through_the_final_norm(eager, frozen):
-    hidden = torch.randn(3, 3, 32, requires_grad=True)
-    norm = eager.model.norm
-    scale = (hidden.pow(2).mean(-1, keepdim=True) + norm.variance_epsilon).sqrt()
-    normed = norm.weight * hidden / (scale.detach() if frozen else scale)
-    margin(eager.lm_head(normed), TARGETS, FOILS).sum().backward()
+def test_gradient_equals_autograd_through_the_final_norm_and_the_cap(eager, frozen):
+    hidden = torch.randn(3, 3, SIZE, requires_grad=True)
+    margin(logits_of(eager, hidden, frozen=frozen), TARGETS, FOILS).sum().backward()
     closed = margin_gradient(eager, hidden.detach(), TARGETS, FOILS, frozen_scale=frozen)
     torch.testing.assert_close(closed, hidden.grad, atol=1e-5, rtol=1e-5)
+
+
+def test_frozen_pair_gradient_is_the_margin_gradient_of_the_start(eager):
+    hidden = torch.randn(3, 3, SIZE)
+    ids = torch.tensor([[[4, 6], [7, 8], [-1, -1]]] * 3)
+    expected = margin_gradient(eager, hidden, ids[..., :1], ids[..., 1:])
+    read_out, pairs = ReadOut.of(eager).frozen(), token_rows(eager, ids).detach().clone()
+    with torch.no_grad():
+        for weight in (eager.model.norm.weight, eager.lm_head.weight):
+            weight.add_(1.0)
+    found = read_out.pair_gradient(hidden, *pairs.unbind(2))
+    torch.testing.assert_close(found, expected, atol=1e-6, rtol=1e-5)
+    assert found[:, 2].eq(0).all()
+
+
+def test_direction_of_capped_logits_needs_the_residual(eager):
+    if ReadOut.of(eager).cap is None:
+        hidden = torch.randn(3, 3, SIZE)
+        direction = margin_direction(eager, TARGETS, FOILS)
+        expected = margin(eager.lm_head(hidden), TARGETS, FOILS)
+        torch.testing.assert_close((direction * hidden).sum(-1), expected, atol=1e-5, rtol=1e-5)
+    else:
+        with pytest.raises(ValueError, match="depends on the residual"):
+            margin_direction(eager, TARGETS, FOILS)
+
+
+def total(model, batch, queries):
+    trunk = grow_trunk(model, batch.ids, batch.mask)
+    return total_margin_gradients(model, trunk, queries, TARGETS, FOILS)
 
 
 def test_total_gradients_equal_one_backward_pass_per_position(eager, tapped, batch):
     """Each slot's margin alone, differentiated through the whole eager model."""
     lengths = batch.mask.sum(1).tolist()
     queries = batch.positions([[2, lengths[0] - 1, 4], [5, 6], [lengths[2] - 2]])
-    gradients = total_margin_gradients(tapped, batch.ids, batch.mask, queries, TARGETS, FOILS)
+    gradients = total(tapped, batch, queries)
     assert gradients.shape == (3, 3, 3, 32)
 
     residuals = {}
@@ -86,20 +128,19 @@ def test_total_gradients_equal_one_backward_pass_per_position(eager, tapped, bat
 
 def test_total_gradient_after_the_last_layer_is_the_direct_one(tapped, batch):
     queries = batch.positions([[2, 3, 4]] * 3)
-    total = total_margin_gradients(tapped, batch.ids, batch.mask, queries, TARGETS, FOILS)
+    gradients = total(tapped, batch, queries)
     seen = []
     hook = tapped.model.norm.register_forward_pre_hook(lambda m, args: seen.append(args[0]))
     tapped(batch.ids, attention_mask=batch.mask)
     hook.remove()
     residual = seen[0][torch.arange(3)[:, None], queries]
     direct = margin_gradient(tapped, residual, TARGETS, FOILS)
-    torch.testing.assert_close(total[-1], direct, atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(gradients[-1], direct, atol=1e-5, rtol=1e-4)
 
 
 def test_total_gradients_work_without_gradients_enabled_or_needed(tapped, batch):
     queries = batch.positions([[2, 3, 4]] * 3)
-    arguments = (batch.ids, batch.mask, queries, TARGETS, FOILS)
-    expected = total_margin_gradients(tapped, *arguments)
+    expected = total(tapped, batch, queries)
     tapped.requires_grad_(False)
     with torch.no_grad():
-        torch.testing.assert_close(total_margin_gradients(tapped, *arguments), expected)
+        torch.testing.assert_close(total(tapped, batch, queries), expected)

@@ -9,10 +9,11 @@ import torch
 
 from mechdistill.models.recorded import patched_greedy, record_greedy
 from mechdistill.models.tap import Intervention, Tap
+from tests.models.tiny import HEADS, LAYERS, eager_model
 
 PROMPTS = [[5, 6, 7, 8, 9, 10], [12, 13, 14], [20, 21, 22, 23], [3]]
 OTHERS = [[15, 6, 27, 8, 39, 10], [42, 13, 44], [50, 21, 52, 23], [31]]
-LAYERS, HEADS, STEPS = 3, 4, 8
+STEPS = 8
 NEVER = frozenset([-1])
 MASKS = torch.stack(
     [
@@ -22,6 +23,12 @@ MASKS = torch.stack(
         torch.rand(LAYERS, HEADS, generator=torch.Generator().manual_seed(1)) < 0.3,
     ]
 )
+
+
+@pytest.fixture(params=["llama", "gemma3_text"])
+def eager(request):
+    """The runs soon pass Gemma's window."""
+    return eager_model(request.param)
 
 
 def record(model, prompts, eos_id=-1):

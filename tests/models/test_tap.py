@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 from torch import nn
-from transformers import DynamicCache, LlamaForCausalLM
-from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
+from transformers import DynamicCache
 
 from mechdistill.models.tap import (
     Intervention,
@@ -16,9 +15,21 @@ from mechdistill.models.tap import (
     pooled_write,
     unrotate,
 )
+from tests.models.tiny import (
+    HEADS,
+    LAYERS,
+    WIDTH,
+    added_by_attention,
+    before_rotary,
+    inputs_and_outputs,
+    is_gemma,
+    rms_factor,
+    rotary,
+    row_logits,
+    visible_keys,
+)
 
 TOLERANCE = {"atol": 1e-5, "rtol": 1e-5}
-LAYERS, HEADS, WIDTH = 3, 4, 12
 
 
 def slots(batch):
@@ -31,23 +42,6 @@ def read(model, batch, **options):
     tap = Tap(slots(batch), **options)
     logits = model(batch.ids, attention_mask=batch.mask, tap=tap).logits
     return tap, logits
-
-
-def inputs_of(model, batch, name):
-    """What enters (or leaves, for blocks) a submodule of every layer, by hooks."""
-    seen = {}
-    hooks = []
-    for index, layer in enumerate(model.model.layers):
-        module = layer.get_submodule(name)
-        hooks.append(
-            module.register_forward_hook(
-                lambda m, args, out, index=index: seen.__setitem__(index, (args, out))
-            )
-        )
-    model(batch.ids, attention_mask=batch.mask)
-    for hook in hooks:
-        hook.remove()
-    return seen
 
 
 def at_slots(x, queries):
@@ -75,47 +69,79 @@ def test_logits_equal_eager_logits_on_tokens(eager, tapped, batch):
     torch.testing.assert_close(logits[real], expected[real], **TOLERANCE)
 
 
-def test_rows_see_no_padding_and_no_future(tapped, batch):
+def test_rows_see_no_padding_no_future_and_nothing_beyond_the_window(tapped, batch):
     tap, _ = read(tapped, batch)
-    record = tap.record[1]
-    for b in range(3):
-        for s in range(tap.queries.shape[1]):
-            q = int(tap.queries[b, s])
-            start = int(batch.offset[b])
-            inside = torch.zeros(batch.ids.shape[1], dtype=torch.bool)
-            inside[start : q + 1] = q >= 0
-            assert torch.equal(record.visible[b, s], inside)
-            assert record.rows[b, :, s, ~inside].eq(0).all()
-            if q >= 0:
-                torch.testing.assert_close(record.rows[b, :, s].sum(-1), torch.ones(HEADS))
+    for layer, record in tap.record.items():
+        for b in range(3):
+            for s in range(tap.queries.shape[1]):
+                q = int(tap.queries[b, s])
+                inside = visible_keys(
+                    tapped.config, layer, int(batch.offset[b]), q, batch.ids.shape[1]
+                )
+                assert torch.equal(record.visible[b, s], inside & (q >= 0))
+                assert record.rows[b, :, s, ~record.visible[b, s]].eq(0).all()
+                if q >= 0:
+                    torch.testing.assert_close(record.rows[b, :, s].sum(-1), torch.ones(HEADS))
 
 
 def test_mixed_values_are_the_input_of_the_output_projection(eager, tapped, batch):
-    seen = inputs_of(eager, batch, "self_attn.o_proj")
+    seen = inputs_and_outputs(eager, batch, "self_attn.o_proj")
     tap, _ = read(tapped, batch)
     for layer in range(LAYERS):
         expected = at_slots(seen[layer][0][0], tap.queries).unflatten(-1, (HEADS, WIDTH))
         torch.testing.assert_close(tap.record[layer].mixed, expected.transpose(1, 2), **TOLERANCE)
 
 
-def test_head_writes_and_bias_add_up_to_the_block_output(eager, tapped, batch):
-    seen = inputs_of(eager, batch, "self_attn")
+def bias_share(model, layer, mixed):
+    """What the output projection's bias adds to the residual [B, Q, d], norm included."""
+    block = model.model.layers[layer]
+    bias = block.self_attn.o_proj.bias
+    return bias * norm_behind(model, layer, mixed)
+
+
+def norm_behind(model, layer, mixed):
+    """What the norm behind the block multiplies with [B, Q, d]; 1 without one."""
+    block = model.model.layers[layer]
+    if not is_gemma(model.config):
+        return torch.ones(*mixed.shape[0:3:2], block.self_attn.o_proj.out_features)
+    written = block.self_attn.o_proj(mixed.transpose(1, 2).flatten(2))
+    return rms_factor(written, block.post_attention_layernorm, model.config)
+
+
+def test_head_writes_and_the_bias_add_up_to_what_the_block_adds(eager, tapped, batch):
+    added = added_by_attention(eager, batch)
     tap, _ = read(tapped, batch)
     for layer in range(LAYERS):
-        writes = head_writes(tapped, layer, tap.record[layer].mixed)
-        bias = tapped.model.layers[layer].self_attn.o_proj.bias
+        mixed = tap.record[layer].mixed
+        writes = head_writes(tapped, layer, mixed).sum(1) + bias_share(eager, layer, mixed)
         used = tap.queries >= 0
-        expected = at_slots(seen[layer][1][0], tap.queries)
-        torch.testing.assert_close((writes.sum(1) + bias)[used], expected[used], **TOLERANCE)
+        expected = at_slots(added[layer], tap.queries)
+        torch.testing.assert_close(writes[used], expected[used], **TOLERANCE)
 
 
 def test_each_head_write_is_its_slice_of_the_projection(tapped, batch):
     tap, _ = read(tapped, batch)
-    writes = head_writes(tapped, 1, tap.record[1].mixed)
+    mixed = tap.record[1].mixed
+    writes = head_writes(tapped, 1, mixed)
     weight = tapped.model.layers[1].self_attn.o_proj.weight
+    factor = norm_behind(tapped, 1, mixed)
     for head in range(HEADS):
-        expected = tap.record[1].mixed[:, head] @ weight[:, head * WIDTH : (head + 1) * WIDTH].T
+        expected = mixed[:, head] @ weight[:, head * WIDTH : (head + 1) * WIDTH].T * factor
         torch.testing.assert_close(writes[:, head], expected, **TOLERANCE)
+
+
+def test_writes_of_a_part_of_the_mixture_add_up_to_those_of_the_whole(tapped, batch):
+    """Also where a norm follows: its scale is that of the run, not of the part."""
+    tap, _ = read(tapped, batch)
+    mixed = tap.record[1].mixed
+    part = mixed * torch.rand(mixed.shape[:3])[..., None]
+    whole = head_writes(tapped, 1, mixed)
+    parts = [head_writes(tapped, 1, x, run=mixed) for x in (part, mixed - part)]
+    torch.testing.assert_close(parts[0] + parts[1], whole, **TOLERANCE)
+    weights = torch.rand(HEADS)
+    pooled = pooled_write(tapped, 1, part, weights, run=mixed)
+    expected = (parts[0] * weights[:, None, None]).sum(1)
+    torch.testing.assert_close(pooled, expected, **TOLERANCE)
 
 
 def test_pooled_write_is_the_weighted_sum_of_head_writes(tapped, batch):
@@ -136,35 +162,25 @@ def test_pooled_write_takes_weights_of_every_slot(tapped, batch):
     torch.testing.assert_close(pooled_write(tapped, 2, mixed, weights[0]), same, **TOLERANCE)
 
 
-def rotated(eager, batch, layer):
-    """Queries, keys (after and before rotary) and values of one layer, from its own projections."""
-    hidden = inputs_of(eager, batch, "input_layernorm")[layer][1]
-    attention = eager.model.layers[layer].self_attn
-    shape = (*hidden.shape[:2], -1, WIDTH)
-    q = attention.q_proj(hidden).view(shape).transpose(1, 2)
-    k = attention.k_proj(hidden).view(shape).transpose(1, 2)
-    v = attention.v_proj(hidden).view(shape).transpose(1, 2)
-    positions = torch.arange(hidden.shape[1])[None].expand(len(hidden), -1)
-    return q, k, v, *apply_rotary_pos_emb(q, k, *eager.model.rotary_emb(hidden, positions))
-
-
 def test_queries_keys_and_values_are_those_of_the_logits(eager, tapped, batch):
     keys = batch.positions([[0, 1], [2], [3, 4, 5]])
     tap, _ = read(tapped, batch, keys=keys)
-    q, k, v, q_rotated, k_rotated = rotated(eager, batch, 1)
-    record = tap.record[1]
+    groups = [0, 0, 1, 1]  # heads 0, 1 share the first key head, 2, 3 the second
 
     def picked(x, positions):
         return at_slots(x.transpose(1, 2), positions).transpose(1, 2)
 
-    torch.testing.assert_close(record.query, picked(q_rotated, tap.queries), **TOLERANCE)
-    groups = [0, 0, 1, 1]  # heads 0, 1 share the first key head, 2, 3 the second
-    torch.testing.assert_close(record.key, picked(k_rotated, keys)[:, groups], **TOLERANCE)
-    torch.testing.assert_close(record.value, picked(v, keys)[:, groups], **TOLERANCE)
-    unturned = unrotate(tapped, record.query, tap.queries)
-    torch.testing.assert_close(unturned, picked(q, tap.queries), **TOLERANCE)
-    unturned = unrotate(tapped, record.key, keys)
-    torch.testing.assert_close(unturned, picked(k, keys)[:, groups], **TOLERANCE)
+    for layer, (_, hidden) in inputs_and_outputs(eager, batch, "input_layernorm").items():
+        q, k, v = before_rotary(eager.model.layers[layer].self_attn, hidden)
+        record = tap.record[layer]
+        turned = rotary(eager.config, layer, q), rotary(eager.config, layer, k)
+        torch.testing.assert_close(record.query, picked(turned[0], tap.queries), **TOLERANCE)
+        torch.testing.assert_close(record.key, picked(turned[1], keys)[:, groups], **TOLERANCE)
+        torch.testing.assert_close(record.value, picked(v, keys)[:, groups], **TOLERANCE)
+        unturned = unrotate(tapped, layer, record.query, tap.queries)
+        torch.testing.assert_close(unturned, picked(q, tap.queries), **TOLERANCE)
+        unturned = unrotate(tapped, layer, record.key, keys)
+        torch.testing.assert_close(unturned, picked(k, keys)[:, groups], **TOLERANCE)
 
 
 def test_cache_gives_the_same_rows_as_one_pass(tapped, batch):
@@ -238,8 +254,13 @@ def test_gradients_equal_those_of_eager_attention(eager, tapped, batch, checkpoi
     for layer in range(LAYERS):
         rows = output.attentions[layer][b, :, q]
         z = mixed[layer][b, q].unflatten(-1, (HEADS, WIDTH))
-        weight = eager.model.layers[layer].self_attn.o_proj.weight.unflatten(1, (HEADS, WIDTH))
+        block = eager.model.layers[layer]
+        weight = block.self_attn.o_proj.weight.unflatten(1, (HEADS, WIDTH))
         writes = torch.einsum("nhw,dhw->nhd", z, weight)
+        if is_gemma(eager.config):
+            whole = block.self_attn.o_proj(mixed[layer][b, q])
+            factor = rms_factor(whole, block.post_attention_layernorm, eager.config)
+            writes = writes * factor[:, None]
         total = total + loss(rows, writes, output.logits[real])
     total.backward()
     for hook in hooks:
@@ -271,17 +292,14 @@ class EagerPatch(nn.Module):
         self.inner, self.layer = attention, layer
         self.queries, self.where, self.donor, self.site = queries, where, donor, site
 
-    def forward(self, hidden_states, position_embeddings, attention_mask, **_):
-        a = self.inner
-        shape = (*hidden_states.shape[:2], -1, WIDTH)
-        q = a.q_proj(hidden_states).view(shape).transpose(1, 2)
-        k = a.k_proj(hidden_states).view(shape).transpose(1, 2)
-        v = a.v_proj(hidden_states).view(shape).transpose(1, 2)
-        q, k = apply_rotary_pos_emb(q, k, *position_embeddings)
+    def forward(self, hidden_states, attention_mask, **_):
+        config = self.inner.config
+        q, k, v = before_rotary(self.inner, hidden_states)
+        q, k = rotary(config, self.layer, q), rotary(config, self.layer, k)
         mixed = torch.zeros(*hidden_states.shape[:2], HEADS, WIDTH)
         for b in range(len(q)):
             for h in range(HEADS):
-                logits = q[b, h] @ k[b, h // 2].T / WIDTH**0.5 + attention_mask[b, 0]
+                logits = row_logits(config, q[b, h], k[b, h // 2]) + attention_mask[b, 0]
                 rows = logits.softmax(-1)
                 for s, position in enumerate(self.queries[b].tolist()):
                     chosen = position >= 0 and bool(self.where[b, s, self.layer, h])
@@ -292,11 +310,11 @@ class EagerPatch(nn.Module):
                     chosen = position >= 0 and bool(self.where[b, s, self.layer, h])
                     if chosen and self.site == "output":
                         mixed[b, position, h] = self.donor[self.layer][b, h, s]
-        return a.o_proj(mixed.flatten(2)), None
+        return self.inner.o_proj(mixed.flatten(2)), None
 
 
 @pytest.mark.parametrize("site", ["pattern", "output"])
-def test_patch_equals_attention_written_out(eager: LlamaForCausalLM, tapped, batch, site):
+def test_patch_equals_attention_written_out(eager, tapped, batch, site):
     other = batch.ids.clone()
     other[batch.mask.bool()] = batch.ids[batch.mask.bool()].flip(0)
     donor_tap = Tap(slots(batch))
@@ -390,7 +408,7 @@ def test_only_requested_layers_are_recorded(tapped, batch):
 
 
 def test_attach_does_not_touch_a_model_with_the_same_configuration(eager):
-    twin = LlamaForCausalLM(eager.config)
+    twin = type(eager)(eager.config)
     attach(twin)
     assert eager.config._attn_implementation == "eager"
     assert all(m.config is twin.config for m in twin.modules() if hasattr(m, "config"))

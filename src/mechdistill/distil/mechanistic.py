@@ -15,8 +15,7 @@ from mechdistill.distil.mechanisms import PooledHeads, phase_signals
 from mechdistill.distil.method import StepInputs, Student
 from mechdistill.distil.scaled import ScaledMethod
 from mechdistill.distil.sequences import TrainingSequence
-from mechdistill.models.families import family_of
-from mechdistill.models.margin import margin_direction, through_final_norm
+from mechdistill.models.read_out import ReadOut, token_rows
 from mechdistill.models.tap import Tap
 
 
@@ -41,7 +40,7 @@ class MechanisticMethod(ScaledMethod):
         self._empty: list[tuple[int, str]] = []
 
     def start(self, student: Student, sequences: Sequence[TrainingSequence]) -> None:
-        """Freeze what the student's own read-out says at step 0: anchors and margin directions.
+        """Freeze what the student's own read-out says at step 0: anchors, norm and pairs' rows.
 
         Were they trained, the student could lower the loss by turning the read-out towards what
         its heads write.
@@ -54,8 +53,8 @@ class MechanisticMethod(ScaledMethod):
         self._margin_scale = student.pools.margin_std
         self._minimum_keys = student.minimum_keys
         self._anchors = student.anchors
-        self._directions = _frozen_directions(student.model, sequences)
-        self._epsilon = family_of(student.model).final_norm(student.model)[1]
+        self._pairs = _frozen_pairs(student.model, sequences)
+        self._read_out = ReadOut.of(student.model).frozen()
         self._empty = _empty_pools(student, self._lambdas)
         for phase, _ in self._empty:
             self._lambdas.pop(phase, None)
@@ -78,14 +77,14 @@ class MechanisticMethod(ScaledMethod):
         if step.passed.final_residual is None or step.signals is None:
             return {}
         batch = step.batch
-        directions = pad_sequence([self._directions[name] for name in batch.examples], True)
+        pairs = pad_sequence([self._pairs[name] for name in batch.examples], True)
         coarse, refine = phase_signals(
             self._model,
             step.passed.records,
             self._pools,
             batch.slots,
             anchors=torch.stack([self._anchors[name] for name in batch.examples]),
-            gradients=through_final_norm(step.passed.final_residual, directions, self._epsilon),
+            gradients=self._read_out.pair_gradient(step.passed.final_residual, *pairs.unbind(2)),
             margin_scale=self._margin_scale,
             minimum_keys=self._minimum_keys,
         )
@@ -108,13 +107,13 @@ def _empty_pools(student: Student, phases: Iterable[int]) -> list[tuple[int, str
 
 
 @torch.no_grad()
-def _frozen_directions(model: Any, sequences: Sequence[TrainingSequence]) -> dict[str, Tensor]:
-    """Gain times margin direction of each refinement position's pair: [max(R, 1), d] an example."""
-    gain, _ = family_of(model).final_norm(model)
-    directions = {}
-    for sequence in sequences:
+def _frozen_pairs(model: Any, sequences: Sequence[TrainingSequence]) -> dict[str, Tensor]:
+    """Unembedding rows of each refinement position's target and foil: [max(R, 1), 2, d]."""
+    return {
         # one row of padding where there is no position: batches have at least one slot
-        pairs = [(at.target, at.foil) for at in sequence.refine] or [(-1, -1)]
-        ids = torch.tensor(pairs)
-        directions[sequence.example] = gain * margin_direction(model, ids[:, :1], ids[:, 1:])
-    return {name: value.detach().clone() for name, value in directions.items()}
+        sequence.example: token_rows(
+            model,
+            torch.tensor([(at.target, at.foil) for at in sequence.refine] or [(-1, -1)]),
+        ).clone()
+        for sequence in sequences
+    }

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import Tensor
+from transformers import DynamicCache
 
 from mechdistill.heads.anchors import AnchorSpace, context_anchor, embed_anchor, unembed_anchor
 from mechdistill.heads.places import Places
 from mechdistill.heads.refine import match_on_distance
 from mechdistill.models.batching import Batch, left_pad, pad_right
+from mechdistill.models.branches import Trunk
 from mechdistill.models.families import family_of
-from mechdistill.models.margin import margin_direction
+from mechdistill.models.margin import final_margin
 from mechdistill.models.residuals import reading_residuals
 from mechdistill.models.tap import LayerRecord, Tap, head_writes
 
@@ -37,10 +39,14 @@ class Reading:
     mentions: Tensor
     """[B, P], likewise."""
     records: dict[int, LayerRecord]
-    entering: list[Tensor]
-    """Residual stream entering each layer [B, T, d]."""
+    context: list[Tensor]
+    """Mean residual entering each layer at the anchors' mentions in the prompt [B, d]."""
     h_final: Tensor
     """Residual before the final norm at the refinement slots [B, R, d]."""
+    trunk: Trunk | None = None
+    """Keys and values of the pass, if they were to be kept."""
+    written: dict[int, Tensor] = field(default_factory=dict)
+    """Writes of the layer asked for last: both phases' scores need them."""
 
     @property
     def layers(self) -> list[int]:
@@ -75,8 +81,10 @@ class Reading:
 
     def writes(self, layer: int) -> tuple[Tensor, Tensor]:
         """Delta^h(q) at the early [B, H, E, d] and the refinement slots [B, H, R, d]."""
-        count = self.early.shape[1]
-        writes = head_writes(self.model, layer, self.records[layer].mixed)
+        if layer not in self.written:
+            self.written.clear()
+            self.written[layer] = head_writes(self.model, layer, self.records[layer].mixed)
+        count, writes = self.early.shape[1], self.written[layer]
         return writes[:, :, :count], writes[:, :, count:]
 
     def sinks(self) -> Tensor:
@@ -85,8 +93,7 @@ class Reading:
 
     def keys(self, positions: Sequence[Sequence[int]]) -> Tensor:
         """One set of positions a trace as keys of the padded axis, bool [B, T]."""
-        at = self.batch.positions(positions)
-        return (at[..., None] == torch.arange(self.batch.ids.shape[1])).any(1)
+        return _keys(self.batch, positions)
 
     def cue_keys(self) -> Tensor:
         """The cue of each refinement slot's clause, bool [B, R, T]."""
@@ -98,8 +105,7 @@ class Reading:
         """c_anchor(x) in the given residual space [B, d]; only `context` depends on the layer."""
         family = family_of(self.model)
         if space == "context":
-            mentions = self.keys([places.anchor_mentions for places in self.places])
-            return context_anchor(self.entering[layer], mentions)
+            return self.context[layer]
         if space == "embed":
             rows = self.model.get_input_embeddings().weight
             return torch.stack([embed_anchor(rows, places.anchors) for places in self.places])
@@ -139,25 +145,41 @@ class Reading:
     @torch.no_grad()
     def margins(self) -> Tensor:
         """Margin of the clause's pair at each refinement slot [B, R], in logits."""
-        gain, epsilon = family_of(self.model).final_norm(self.model)
-        scale = (self.h_final.square().mean(-1, keepdim=True) + epsilon).sqrt()
-        direction = margin_direction(self.model, *self.pair_ids())
-        return (self.h_final / scale * gain * direction).sum(-1)
+        return final_margin(self.model, self.h_final, *self.pair_ids())
 
 
-def read(model: Any, places: Sequence[Places]) -> Reading:
-    """Read a batch of traces in one forward pass, every layer, without gradients."""
+def read(model: Any, places: Sequence[Places], *, keep_trunk: bool = False) -> Reading:
+    """Read a batch of traces in one forward pass, every layer, without gradients.
+
+    Args:
+        keep_trunk: keep the pass's keys and values, for gradients through later layers.
+    """
     batch = left_pad([p.tokens for p in places], model.config.pad_token_id)
     early = batch.positions([p.early for p in places])
     refine = batch.positions([[at.query for at in p.refine] for p in places])
     mentions = batch.positions([p.mentions() for p in places])
     tap = Tap(torch.cat([early, refine], dim=1), keys=mentions)
-    with torch.no_grad(), reading_residuals(model) as stream:
-        model.base_model(batch.ids, attention_mask=batch.mask, tap=tap)
+    anchors = _keys(batch, [p.anchor_mentions for p in places])
+    cache = DynamicCache() if keep_trunk else None
+    with (
+        torch.no_grad(),
+        reading_residuals(model, lambda entering: context_anchor(entering, anchors)) as stream,
+    ):
+        model.base_model(
+            batch.ids, attention_mask=batch.mask, tap=tap, cache=cache, use_cache=keep_trunk
+        )
     at = refine.clamp_min(0)[..., None].expand(-1, -1, stream.final.shape[-1])
-    h_final = stream.final.gather(1, at)
     return Reading(
-        model, places, batch, early, refine, mentions, tap.record, stream.entering, h_final
+        model=model,
+        places=places,
+        batch=batch,
+        early=early,
+        refine=refine,
+        mentions=mentions,
+        records=tap.record,
+        context=stream.entering,
+        h_final=stream.final.gather(1, at),
+        trunk=None if cache is None else Trunk.of(batch.ids, batch.mask, cache),
     )
 
 
@@ -165,7 +187,13 @@ def read_all(model: Any, places: Sequence[Places], batch_size: int) -> Iterator[
     """Read traces in batches of like length, so that little is padded."""
     order = sorted(range(len(places)), key=lambda index: (len(places[index].tokens), index))
     for start in range(0, len(order), batch_size):
-        yield read(model, [places[index] for index in order[start : start + batch_size]])
+        chosen = [places[index] for index in order[start : start + batch_size]]
+        yield read(model, chosen, keep_trunk=True)
+
+
+def _keys(batch: Batch, positions: Sequence[Sequence[int]]) -> Tensor:
+    at = batch.positions(positions)
+    return (at[..., None] == torch.arange(batch.ids.shape[1])).any(1)
 
 
 def slot_mean(values: Tensor, used: Tensor) -> Tensor:

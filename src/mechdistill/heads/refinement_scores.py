@@ -46,10 +46,9 @@ class RefinementScores:
         with torch.no_grad():
             self._direct = margin_gradient(model, reading.h_final, *pair)
             self._all_labels = margin_gradient(model, reading.h_final, *reading.label_ids())
-        batch = reading.batch
-        with torch.enable_grad():
-            total = total_margin_gradients(model, batch.ids, batch.mask, reading.refine, *pair)
-        self._total = total.detach()
+        if reading.trunk is None:
+            raise ValueError("the reading was not asked to keep its keys and values")
+        self._total = total_margin_gradients(model, reading.trunk, reading.refine, *pair).detach()
 
     def of_layer(self, layer: int) -> Iterator[tuple[str, str, str, Tensor]]:
         """Score, "" (no anchor space), "" (sinks stay) and the heads' means [B, H]."""

@@ -33,6 +33,12 @@ class Trunk:
     mask: Tensor
     cache: tuple[tuple[Tensor, Tensor], ...]
 
+    @classmethod
+    def of(cls, ids: Tensor, mask: Tensor, cache: DynamicCache) -> Trunk:
+        """From the cache that a pass over the whole batch filled."""
+        layers: Any = cache.layers
+        return cls(ids, mask, tuple((layer.keys, layer.values) for layer in layers))
+
     def rows(self, chosen: Tensor | slice) -> Trunk:
         """Some rows of the batch, in the order asked for; a row may be asked for more than once."""
         cache = tuple((keys[chosen], values[chosen]) for keys, values in self.cache)
@@ -57,8 +63,7 @@ def grow_trunk(model: Any, ids: Tensor, mask: Tensor, tap: Tap | None = None) ->
     """Run the whole batch once and keep all keys and values; a tap may read on the way."""
     cache = DynamicCache()
     model(ids, attention_mask=mask, cache=cache, use_cache=True, logits_to_keep=1, tap=tap)
-    layers: Any = cache.layers
-    return Trunk(ids, mask, tuple((layer.keys, layer.values) for layer in layers))
+    return Trunk.of(ids, mask, cache)
 
 
 def run_branches(
@@ -114,14 +119,6 @@ def run_branches(
         for hook in hooks:
             hook.remove()
     return Branches(output.logits, tuple(kept))
-
-
-def rerun(
-    model: Any, ids: Tensor, mask: Tensor, positions: Tensor, *, residuals: bool = False
-) -> Branches:
-    """Plain run and its branches in one call."""
-    trunk = grow_trunk(model, ids, mask)
-    return run_branches(model, trunk, positions, residuals=residuals)
 
 
 def branch_rows(rows: Tensor, positions: Tensor) -> Tensor:

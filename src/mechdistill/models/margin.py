@@ -12,8 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from mechdistill.models.branches import rerun
-from mechdistill.models.families import family_of
+from mechdistill.models.branches import Trunk, run_branches
+from mechdistill.models.read_out import ReadOut, token_rows
 
 
 def margin(logits: Tensor, targets: Tensor, foils: Tensor) -> Tensor:
@@ -44,19 +44,49 @@ def decision_margin(logits: Tensor, target: Tensor, foils: Tensor) -> Tensor:
     return taken - rivals.max(-1).values
 
 
-def margin_direction(model: Any, targets: Tensor, foils: Tensor) -> Tensor:
-    """The direction whose product with the final normed residual is the margin.
-
-    Mean unembedding row of the targets minus mean row of the foils.
+def final_margin(model: Any, residual: Tensor, targets: Tensor, foils: Tensor) -> Tensor:
+    """Margins [...] of h_final, the residual before the final norm [..., d].
 
     Args:
         targets, foils: ids [..., k], padded with -1.
+    """
+    read_out = ReadOut.of(model)
+    if read_out.cap is None:
+        return (read_out.normed(residual) * margin_direction(model, targets, foils)).sum(-1)
+
+    def mean_logit(ids: Tensor) -> Tensor:
+        logits = read_out.logits(residual[..., None, :], token_rows(model, ids))
+        return (logits * (ids >= 0)).sum(-1) / (ids >= 0).sum(-1).clamp(min=1)
+
+    return mean_logit(targets) - mean_logit(foils)
+
+
+def margin_direction(
+    model: Any, targets: Tensor, foils: Tensor, residual: Tensor | None = None
+) -> Tensor:
+    """Gradient of the margin with respect to the final normed residual.
+
+    Mean unembedding row of the targets minus mean row of the foils; where the family caps its
+    logits, each row times the cap's slope at its logit.
+
+    Args:
+        targets, foils: ids [..., k], padded with -1.
+        residual: h_final [..., d]; needed where logits are capped.
 
     Returns:
         [..., d].
     """
-    rows = family_of(model).unembedding(model).weight
-    return _mean_rows(rows, targets) - _mean_rows(rows, foils)  # type: ignore[arg-type]
+    read_out = ReadOut.of(model)
+    if read_out.cap is not None and residual is None:
+        raise ValueError("with capped logits the direction depends on the residual: give it")
+
+    def mean_row(ids: Tensor) -> Tensor:
+        rows = token_rows(model, ids)
+        if residual is not None:
+            rows = read_out.sloped(residual[..., None, :], rows)
+        return rows.sum(-2) / (ids >= 0).sum(-1, keepdim=True).clamp(min=1)
+
+    return mean_row(targets) - mean_row(foils)
 
 
 def margin_gradient(
@@ -66,41 +96,17 @@ def margin_gradient(
 
     Args:
         residual: h_final [..., d]. targets, foils: ids [..., k], padded with -1.
-        frozen_scale: see `through_final_norm`.
+        frozen_scale: see `ReadOut.through_norm`.
 
     Returns:
         [..., d].
     """
-    gain, epsilon = family_of(model).final_norm(model)
-    weighted = gain * margin_direction(model, targets, foils)
-    return through_final_norm(residual, weighted, epsilon, frozen_scale=frozen_scale)
-
-
-def through_final_norm(
-    residual: Tensor, weighted: Tensor, epsilon: float, *, frozen_scale: bool = False
-) -> Tensor:
-    """Gradient of <w, y> at h, for the RMS norm y = g h / s with s = sqrt(mean(h^2) + eps).
-
-    Closed form: (g w) / s - h <h, g w> / (d s^3).
-
-    Args:
-        residual: h [..., d].
-        weighted: g w [..., d], the norm's gain times a direction in the normed residual.
-        frozen_scale: hold s constant (no second term): the product is then linear in h.
-
-    Returns:
-        [..., d].
-    """
-    scale = (residual.pow(2).mean(-1, keepdim=True) + epsilon).sqrt()
-    gradient = weighted / scale
-    if frozen_scale:
-        return gradient
-    along = (residual * weighted).sum(-1, keepdim=True)
-    return gradient - residual * along / (residual.shape[-1] * scale**3)
+    direction = margin_direction(model, targets, foils, residual)
+    return ReadOut.of(model).through_norm(residual, direction, frozen_scale=frozen_scale)
 
 
 def total_margin_gradients(
-    model: Any, ids: Tensor, mask: Tensor, queries: Tensor, targets: Tensor, foils: Tensor
+    model: Any, trunk: Trunk, queries: Tensor, targets: Tensor, foils: Tensor
 ) -> Tensor:
     """Gradient of each slot's own margin with respect to the residual after each layer.
 
@@ -109,7 +115,7 @@ def total_margin_gradients(
     one backward pass serves them all.
 
     Args:
-        ids, mask: left-padded batch [B, T].
+        trunk: the plain run.
         queries: positions on the padded axis [B, Q], -1 = unused.
         targets, foils: ids [B, Q, k], padded with -1.
 
@@ -117,7 +123,7 @@ def total_margin_gradients(
         [L, B, Q, d]: entry l is taken right after layer l (its last one equals `margin_gradient`).
     """
     with torch.enable_grad():
-        branch = rerun(model, ids, mask, queries, residuals=True)
+        branch = run_branches(model, trunk, queries, residuals=True)
         margins = margin(branch.logits, targets, foils).where(queries >= 0, 0.0)
         gradients = torch.autograd.grad(margins.sum(), branch.residuals)
     return torch.stack(gradients)
@@ -127,9 +133,3 @@ def _mean_of(logits: Tensor, ids: Tensor) -> Tensor:
     valid = ids >= 0
     taken = logits.gather(-1, ids.clamp(min=0)) * valid
     return taken.sum(-1) / valid.sum(-1).clamp(min=1)
-
-
-def _mean_rows(rows: Tensor, ids: Tensor) -> Tensor:
-    valid = ids >= 0
-    taken = rows[ids.clamp(min=0)] * valid[..., None]
-    return taken.sum(-2) / valid.sum(-1, keepdim=True).clamp(min=1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,7 +17,7 @@ class ResidualStream:
     """The stream [B, T, d] where it enters each layer, and where the last layer leaves it.
 
     Args:
-        entering: one tensor a layer, in order.
+        entering: what is kept of it for each layer, in order.
         leaving: after the last layer; h_final, what the final norm gets.
     """
 
@@ -31,12 +31,19 @@ class ResidualStream:
 
 
 @contextmanager
-def reading_residuals(model: Any) -> Iterator[ResidualStream]:
-    """Within the block one forward pass of `model` fills the stream, its graph attached."""
+def reading_residuals(
+    model: Any, keep: Callable[[Tensor], Tensor] = lambda entering: entering
+) -> Iterator[ResidualStream]:
+    """Within the block one forward pass of `model` fills the stream, its graph attached.
+
+    Args:
+        keep: what to keep of the stream that enters a layer; all layers' streams whole are more
+            memory than the pass itself takes.
+    """
     stream = ResidualStream()
     blocks = family_of(model).blocks(model)
     hooks = [
-        block.register_forward_pre_hook(lambda module, args: stream.entering.append(args[0]))
+        block.register_forward_pre_hook(lambda module, args: stream.entering.append(keep(args[0])))
         for block in blocks
     ]
     hooks.append(
