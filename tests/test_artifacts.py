@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shlex
 from pathlib import Path
 
 import pandas as pd
@@ -79,6 +80,33 @@ READERS = {
     "a.safetensors": artifacts.read_tensors,
     "a.json": artifacts.read_json,
 }
+
+
+def test_a_file_of_another_study_is_made_with_that_study(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    made = "snakemake --cores 2 results/smoke/heads/pools.json --config study=smoke"
+    path = Path("results/smoke/heads/pools.json")
+    assert artifacts.how_to_make(path) == f"make it: {made}"
+    assert artifacts.how_to_make(tmp_path / path) == f"make it: {made}"
+    path.parent.mkdir(parents=True)
+    path.touch()
+    again = f"delete it and make it again: rm {path} && {made}"
+    assert artifacts.how_to_make(path) == again
+    path.unlink()
+    path.mkdir()
+    assert artifacts.how_to_make(path) == f"move it away and make the file: {made}"
+    base = "results/embedded/a.json"
+    assert artifacts.how_to_make(base) == f"make it: snakemake --cores 2 {base}"
+
+
+def test_a_remedy_can_be_pasted_whatever_the_path(tmp_path: Path) -> None:
+    path = tmp_path / "my results;" / "a b.json"
+    path.parent.mkdir()
+    path.touch()
+    _, _, command = artifacts.how_to_make(path).partition(": ")
+    removal, _, making = command.partition(" && ")
+    assert shlex.split(removal) == ["rm", str(path)]
+    assert shlex.split(making) == ["snakemake", "--cores", "2", str(path)]
 
 
 @pytest.mark.parametrize("name", WRITERS)

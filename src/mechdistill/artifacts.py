@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -24,8 +25,41 @@ if TYPE_CHECKING:  # heavy: imported where used, so that the workflow's start st
 FORMAT = 1
 """Raise it when a column or key changes its meaning."""
 
+RESULTS = "results"
+"""Results of the study NAME lie in results/NAME."""
+BASE_STUDY = "embedded"
+"""The study of params.yaml, which Snakemake takes unless told another."""
+
 _FORMAT_KEY = "mechdistill_format"
 _TENSORS_KEY = "mechdistill"
+
+
+def how_to_make(path: str | Path) -> str:
+    """What to do about a file that is missing or cannot be used: the command that makes it.
+
+    >>> how_to_make("results/smoke/heads/pools.json")
+    'make it: snakemake --cores 2 results/smoke/heads/pools.json --config study=smoke'
+    """
+    path = Path(path)
+    command = f"snakemake --cores 2 {_making(path)}"
+    if path.is_dir():
+        return f"move it away and make the file: {command}"
+    if path.exists() or path.is_symlink():
+        return f"delete it and make it again: rm {shlex.quote(str(path))} && {command}"
+    return f"make it: {command}"
+
+
+def _making(path: Path) -> str:
+    """The target as the rules name it, and the study that it belongs to.
+
+    The study comes last: Snakemake would take what follows `--config` for another of its values.
+    """
+    parts = path.parts
+    if RESULTS not in parts[:-2]:
+        return shlex.quote(str(path))
+    at = parts.index(RESULTS)
+    target, study = shlex.quote(str(Path(*parts[at:]))), parts[at + 1]
+    return target if study == BASE_STUDY else f"{target} --config study={shlex.quote(study)}"
 
 
 @contextmanager
@@ -95,13 +129,13 @@ def read_table(
             if missing:
                 raise InputError(
                     f"{path} has no column {', '.join(missing)} (it has {', '.join(schema.names)})",
-                    _make_again(path),
+                    how_to_make(path),
                 )
             frame: pd.DataFrame = file.read(columns=columns and list(columns)).to_pandas()
     except (pa.ArrowInvalid, OSError) as error:
         raise _damaged(path, "Parquet", error) from error
     if frame.empty and not may_be_empty:
-        raise InputError(f"{path} has no rows", _make_again(path))
+        raise InputError(f"{path} has no rows", how_to_make(path))
     return frame if columns is None else frame[list(columns)]
 
 
@@ -183,23 +217,20 @@ def read_text(path: str | Path) -> str:
 def _existing(path: str | Path) -> Path:
     path = Path(path)
     if path.is_dir():
-        raise InputError(
-            f"{path} is a directory, a file is expected",
-            f"move it away and make the file: snakemake --cores 2 {path}",
-        )
+        raise InputError(f"{path} is a directory, a file is expected", how_to_make(path))
     if not path.is_file():
-        raise InputError(f"{path} is missing", f"make it: snakemake --cores 2 {path}")
+        raise InputError(f"{path} is missing", how_to_make(path))
     return path
 
 
 def _check_format(path: Path, found: bytes | str | int | None) -> None:
     text = found.decode() if isinstance(found, bytes) else str(found)
     if found is None:
-        raise InputError(f"{path} carries no format number of mechdistill", _make_again(path))
+        raise InputError(f"{path} carries no format number of mechdistill", how_to_make(path))
     if text != str(FORMAT):
         raise InputError(
             f"{path} has format {text}, this version of mechdistill reads format {FORMAT}",
-            f"check out the version that wrote it, or {_make_again(path)}",
+            f"check out the version that wrote it, or {how_to_make(path)}",
         )
 
 
@@ -207,12 +238,8 @@ def _damaged(path: Path, kind: str, reason: object) -> InputError:
     first_line = str(reason).splitlines()[0] if str(reason) else type(reason).__name__
     return InputError(
         f"{path} is truncated or damaged: it cannot be read as {kind} ({first_line})",
-        _make_again(path),
+        how_to_make(path),
     )
-
-
-def _make_again(path: Path) -> str:
-    return f"delete it and make it again: rm {path} && snakemake --cores 2 {path}"
 
 
 def _explain_write_failure(path: Path, error: Exception) -> InputError | None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from mechdistill.artifacts import read_json, write_json
+from mechdistill.artifacts import how_to_make, read_json, write_json
 from mechdistill.data.icd_regions import REGION_SOURCES, RegionSource
 from mechdistill.data.lexicon import Cue, mine_cue
 from mechdistill.errors import InputError
@@ -158,7 +158,7 @@ def read_label_space(path: str | Path) -> LabelSpace:
     except (KeyError, TypeError) as error:
         raise InputError(
             f"{path} is no label space: {error}",
-            f"delete it and make it again: rm {path} && snakemake --cores 2 {path}",
+            how_to_make(path),
         ) from error
 
 

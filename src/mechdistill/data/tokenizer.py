@@ -15,7 +15,7 @@ from tokenizers.pre_tokenizers import WhitespaceSplit
 from tokenizers.processors import TemplateProcessing
 from transformers import PreTrainedTokenizerFast
 
-from mechdistill.artifacts import replacing
+from mechdistill.artifacts import how_to_make, replacing
 from mechdistill.data.labels import LabelSpace
 from mechdistill.data.notes import (
     CAME,
@@ -119,7 +119,7 @@ def load_tokenizer(path: str | Path) -> PreTrainedTokenizerFast:
     except Exception as error:  # tokenizers raises plain Exception
         raise InputError(
             f"{path} cannot be read as a tokenizer: {error}",
-            f"delete it and make it again: rm {path} && snakemake --cores 2 {path}",
+            how_to_make(path),
         ) from error
 
 

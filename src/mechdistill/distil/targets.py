@@ -13,7 +13,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from mechdistill.artifacts import read_tensors, write_tensors
+from mechdistill.artifacts import how_to_make, read_tensors, write_tensors
 from mechdistill.errors import InputError
 
 
@@ -88,7 +88,7 @@ def read_targets(path: str | Path) -> Targets:
     except (KeyError, RuntimeError) as error:
         raise InputError(
             f"{path} is not a cache of teacher targets ({error})",
-            f"delete it and make it again: rm {path} && snakemake --cores 2 {path}",
+            how_to_make(path),
         ) from error
     examples = {
         name: ExampleTargets(**{field: ragged[field][number] for field in _RAGGED})

@@ -12,7 +12,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from mechdistill.artifacts import read_json, write_json
+from mechdistill.artifacts import how_to_make, read_json, write_json
 from mechdistill.errors import InputError
 from mechdistill.heads.ranking import FACTORS, PRIMARY, head_values, positive_heads
 
@@ -198,7 +198,7 @@ def read_pools(path: str | Path) -> Pools:
     except (KeyError, TypeError) as error:
         raise InputError(
             f"{path} is not a file of head pools ({error!r})",
-            f"delete it and make it again: rm {path} && snakemake --cores 2 {path}",
+            how_to_make(path),
         ) from error
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from mechdistill.artifacts import read_json, read_tensors, write_json, write_tensors
+from mechdistill.artifacts import how_to_make, read_json, read_tensors, write_json, write_tensors
 from mechdistill.errors import InputError
 from mechdistill.models.families import family
 from mechdistill.models.tap import attach
@@ -64,7 +64,7 @@ def load_model(weights_path: str | Path, config_path: str | Path) -> Any:
     except Exception as error:  # transformers raises many kinds, also some of its own
         raise InputError(
             f"{config_path} is no configuration of a model ({type(error).__name__}: {error})",
-            f"delete it and make it again: rm {config_path} && snakemake --cores 2 {config_path}",
+            how_to_make(config_path),
         ) from error
     try:
         model.load_state_dict(weights)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mechdistill.artifacts import read_json
+from mechdistill.artifacts import how_to_make, read_json
 from mechdistill.errors import InputError
 
 
@@ -20,5 +20,5 @@ def layers_and_heads(config_path: str | Path) -> tuple[int, int]:
     except KeyError as error:
         raise InputError(
             f"{config_path} has no {error}",
-            f"delete it and make it again: rm {config_path} && snakemake --cores 2 {config_path}",
+            how_to_make(config_path),
         ) from error

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from mechdistill.artifacts import how_to_make
 from mechdistill.errors import InputError
 
 CODE = ("src", "workflow", "Snakefile", "params.yaml", "studies", "envs")
@@ -38,8 +39,7 @@ def describe_files(paths: Iterable[str]) -> list[dict[str, Any]]:
                 digest = hashlib.file_digest(file, "sha256").hexdigest()
                 size = os.fstat(file.fileno()).st_size
         except FileNotFoundError as error:
-            remedy = f"make it: snakemake --cores 2 {path}"
-            raise InputError(f"{path} is missing", remedy) from error
+            raise InputError(f"{path} is missing", how_to_make(path)) from error
         described.append({"path": path, "sha256": digest, "bytes": size})
     return described
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from mechdistill.artifacts import read_json, read_table
+from mechdistill.artifacts import how_to_make, read_json, read_table
 from mechdistill.errors import InputError
 from mechdistill.report.resampling import Bootstrap
 from mechdistill.significance.plan import baselines
@@ -178,7 +178,7 @@ def read_evidence(
         if missing:
             raise InputError(
                 f"{path} has no column {', '.join(missing)}, which the report reads",
-                f"delete it and make it again: rm {path} && snakemake --cores 2 {path}",
+                how_to_make(path),
             )
         tables[name] = frame
     read = {key: read_json(path) for key, path in (budgets or {}).items()}

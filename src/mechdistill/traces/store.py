@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mechdistill.artifacts import read_table, write_table
+from mechdistill.artifacts import how_to_make, read_table, write_table
 from mechdistill.errors import InputError
 from mechdistill.traces.parse import Event, Mention, RefinePosition, Trace
 
@@ -32,7 +32,7 @@ def read_traces(path: str | Path, split: str | None = None) -> list[Trace]:
         if frame.empty:
             raise InputError(
                 f"{path} has no trace of split {split!r}",
-                f"delete it and make it again: rm {path} && snakemake --cores 2 {path}",
+                how_to_make(path),
             )
     return [_trace(row) for row in frame.to_dict("records")]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from mechdistill.artifacts import read_text
+from mechdistill.artifacts import how_to_make, read_text
 from mechdistill.errors import InputError
 from mechdistill.report.claims.statements import STATEMENTS
 from mechdistill.report.evidence import Evidence, NotTested
@@ -98,7 +98,7 @@ def read_claims(path: str | Path) -> pd.DataFrame:
     if tuple(frame.columns) != COLUMNS:
         raise InputError(
             f"{path} is no table of claims: its columns are {', '.join(frame.columns)}",
-            f"delete it and make it again: rm {path} && snakemake --cores 2 {path}",
+            how_to_make(path),
         )
     return frame
 
