@@ -257,7 +257,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
     tokenizer = load_tokenizer(folder / "tokenizer.json")
     world = {"regions": 5, "groups_in_context": 4, "problems_min": 1, "problems_max": 2}
     settings = WorldSettings.of(7, world)
-    cases = draw_cases(space, settings, {"training": 14, "ranking": 6}, 7)
+    cases = draw_cases(space, settings, {"training": 14, "validation": 3, "ranking": 6}, 7)
     examples = [example_of(case, name, split) for name, split, case in cases]
     write_examples(folder / "examples.parquet", examples)
     write_traces(

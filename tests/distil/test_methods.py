@@ -14,8 +14,10 @@ from mechdistill.distil.methods import (
     declared_needs,
     declared_parameters,
     declared_pools,
+    declared_settings,
     load_method,
     method_names,
+    tuned_method,
 )
 from mechdistill.errors import InputError
 from mechdistill.traces.parse import RefinePosition, Trace
@@ -163,3 +165,35 @@ def test_traces_that_did_not_parse_are_not_trained_on(name: str) -> None:
     if declared_needs(name):
         pytest.skip("its sequences come from files as well: see the method's own tests")
     assert load_method(name)(SETTINGS).prepare([trace("unfinished")]) == []
+
+
+@pytest.mark.parametrize("name", method_names())
+def test_tuning_starts_from_the_study_s_own_values(name: str) -> None:
+    assert declared_settings(name)[0] == {}
+    assert tuned_method(tuned_method(name)) == tuned_method(name)
+
+
+@pytest.mark.parametrize("name", ["vanilla", "unicott", "morsd", "semcot", "cwt", "mech"])
+def test_methods_of_the_paper_s_table_offer_grids_of_equal_size(name: str) -> None:
+    assert len(declared_settings(name)) == 4
+    assert tuned_method(name) == name
+
+
+def test_ablations_take_over_the_weights_of_what_they_are_a_part_of() -> None:
+    ablations = [name for name in method_names() if name.startswith("mech_without")]
+    for name in (*ablations, "p1_only", "p2_only", "random_pool", "vanilla_margin"):
+        assert tuned_method(name) == "mech"
+    assert tuned_method("vanilla_positions") == "vanilla"
+
+
+@pytest.mark.parametrize(
+    "settings", ['({"distil.lambda_kl": 0.1},)', '({}, {"distil.lambda_p1": 0.1})', "()"]
+)
+def test_a_grid_that_is_none_is_named(tmp_path, monkeypatch, settings: str) -> None:
+    (tmp_path / "odd.py").write_text(
+        "class Odd:\n    name = 'odd'\n    parameters = ('distil.lambda_kl',)\n"
+        f"    settings_tried = {settings}\n"
+    )
+    monkeypatch.setattr(methods, "FOLDER", tmp_path)
+    with pytest.raises(InputError, match=r"odd\.py: settings_tried"):
+        declared_settings("odd")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from mechdistill.models.generate import greedy
+from mechdistill.models.generate import greedy, sampled
 
 
 def slow(model, prompt, count, eos_id):
@@ -36,3 +36,28 @@ def test_greedy_equals_one_prompt_at_a_time(eager, tapped, batch_size):
     )
     assert found == expected
     assert len({len(row) for row in found}) > 1
+
+
+def draw(model, seed, temperature):
+    settings = {"max_new_tokens": 8, "eos_id": -1, "pad_id": 0, "batch_size": 2, "what": "test"}
+    return sampled(model, PROMPTS, temperature=temperature, seed=seed, **settings)
+
+
+def test_samples_are_those_of_the_seed(tapped):
+    assert draw(tapped, 1, 1.0) == draw(tapped, 1, 1.0)
+    assert draw(tapped, 1, 1.0) != draw(tapped, 2, 1.0)
+
+
+def test_a_cold_sample_is_the_greedy_text(eager, tapped):
+    assert draw(tapped, 0, 1e-6) == [slow(eager, prompt, 8, -1) for prompt in PROMPTS]
+
+
+def test_samples_follow_the_model_s_shares(tapped):
+    """Of 2,000 draws of one token, each token has about its share."""
+    with torch.no_grad():
+        logits = tapped(torch.tensor([PROMPTS[0]])).logits[0, -1]
+    shares = (logits / 2.0).softmax(-1)
+    settings = {"max_new_tokens": 1, "eos_id": -1, "pad_id": 0, "batch_size": 2000, "what": "test"}
+    drawn = sampled(tapped, [PROMPTS[0]] * 2000, temperature=2.0, seed=0, **settings)
+    counts = torch.bincount(torch.tensor(drawn)[:, 0], minlength=len(shares))
+    assert (counts / 2000 - shares).abs().max() < 0.05

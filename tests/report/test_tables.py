@@ -67,6 +67,20 @@ def test_lines_stand_in_the_papers_order(frame):
     assert kinds == ["value", "value", "value", "proposed", "gain", "gain", "teacher"]
 
 
+def test_average_gain_is_over_the_papers_baselines_alone(build_):
+    rivals = ("vanilla_margin", "cwt", "vanilla")
+    means = {(m, "focus"): 0.4 for m in (*rivals, "mech")}
+    values = method_values(document_measures(build_.scores(means)), Bootstrap(100, 0))
+    gains = {"vanilla": 0.1, "cwt": 0.3, "vanilla_margin": 5.0}
+    rows = [("focus", "mech", b, gain, 0.0, 1.0, "") for b, gain in gains.items()]
+    table = build(tidy(values, build_.comparisons(rows, best="cwt")), TABLE1, "")
+    assert cell(table, "average gain", "focus").text == "+0.200"
+    assert cell(table, "average gain", "confusion").text == "–"
+    assert "mech minus the mean of Vanilla, CWT (adapted)" in table.caption
+    names = [line.name for line in table.lines if line.kind == "value"]
+    assert names == ["Vanilla", "CWT (adapted)", "Vanilla + margin loss"]
+
+
 def test_missing_metric_shows_a_dash_and_is_named(frame):
     table = build(frame, TABLE1, "")
     assert cell(table, "Teacher", "las").text == "–"
