@@ -364,7 +364,7 @@ class Morsd(Section):
     most_alike: Annotated[float, Field(ge=0, le=1)]
     """Share of common 3-grams above which a trace repeats another."""
     difficulty: Literal["lowest", "band"]
-    """The easiest rationales; or of those in between, neither giving the answer away nor harmful."""
+    """The easiest rationales, or those that neither give the answer away nor harm."""
     share: Annotated[float, Field(gt=0, le=1)]
     """Of the rationales, kept by difficulty."""
 

@@ -107,7 +107,7 @@ def choose_pools(
 
 def no_pools(model: str) -> Pools:
     """Pools without heads: nothing inside the model is read."""
-    return Pools(model, *(_pool(phase, []) for phase in (1, 2)), margin_std=1.0)
+    return Pools(model, _pool(1, []), _pool(2, []), margin_std=1.0)
 
 
 def random_pools(pools: Pools, layers: int, heads: int, seed: int) -> Pools:
