@@ -26,7 +26,9 @@ from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
 from mechdistill.errors import InputError
 from mechdistill.models import families
 from mechdistill.models.loading import build_model, load_model, save_model
+from mechdistill.models.pretraining import Text, summed_trace_loss
 from mechdistill.models.tap import IMPLEMENTATION, Tap, attach, head_writes, pooled_write
+from mechdistill.models.upper_layers import copy_of_layers
 from tests.models.tiny import HEADS, LAYERS, MAKERS, eager_model, window
 
 PAGE = Path(__file__).parents[2] / "docs" / "families.md"
@@ -235,3 +237,23 @@ def test_output_projection_is_called_and_never_sliced(family):
     torch.testing.assert_close(head_writes(tapped, 1, mixed), writes)
     torch.testing.assert_close(pooled_write(tapped, 1, mixed, weights), pooled)
     assert window(tapped.config, 1) is None
+
+
+@pytest.mark.parametrize("family", list(MAKERS))
+def test_copied_upper_layers_do_what_they_did_in_the_model(family):
+    model = eager_model(family)
+    ids = torch.arange(3, 33)[None]
+    hidden = model(ids, output_hidden_states=True).hidden_states
+    copied = copy_of_layers(model, 1, 2).eval()
+    found = copied(hidden[1], torch.ones_like(ids))
+    torch.testing.assert_close(found, hidden[-1], atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("family", list(MAKERS))
+def test_loss_of_a_trace_is_that_of_the_model_s_own_logits(family):
+    """Also where logits are capped."""
+    model = eager_model(family)
+    text = Text(prompt=[5, 6, 7], trace=[8, 9, 2])
+    logits = model(torch.tensor([[*text.prompt, *text.trace]])).logits[0]
+    expected = nn.functional.cross_entropy(logits[2:5], torch.tensor(text.trace), reduction="sum")
+    torch.testing.assert_close(summed_trace_loss(model, [text]), expected, atol=1e-5, rtol=1e-5)

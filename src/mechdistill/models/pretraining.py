@@ -23,6 +23,7 @@ from mechdistill.errors import InputError
 from mechdistill.models.batching import pad_right
 from mechdistill.models.checkpoints import Checkpoint
 from mechdistill.models.optimiser import Optimiser
+from mechdistill.models.read_out import ReadOut
 from mechdistill.progress import track
 
 MAX_POSITIONS = 512
@@ -111,7 +112,8 @@ def summed_trace_loss(model: Any, texts: Sequence[Text]) -> Tensor:
     positions = torch.arange(1, ids.shape[1])[None]
     predicted = (positions >= starts) & (positions < ends)  # of token p by the state at p - 1
     hidden = model.model(ids[:, :-1]).last_hidden_state[predicted]
-    return functional.cross_entropy(model.lm_head(hidden), ids[:, 1:][predicted], reduction="sum")
+    logits = ReadOut.of(model).capped(model.lm_head(hidden))
+    return functional.cross_entropy(logits, ids[:, 1:][predicted], reduction="sum")
 
 
 def train_teacher(

@@ -44,7 +44,7 @@ def copy_of_layers(model: Any, first: int, count: int) -> UpperLayers:
             f"a model of {model.config.num_hidden_layers} layers has no {first} to "
             f"{first + count - 1}"
         )
-    found = UpperLayers(layers_like(model.config.to_dict(), count))
+    found = UpperLayers(layers_like(model.config.to_dict(), first, count))
     adapter = family(model.config.model_type)
     # state dicts, since modules of two models may share nothing
     for own, theirs in zip(
@@ -55,10 +55,12 @@ def copy_of_layers(model: Any, first: int, count: int) -> UpperLayers:
     return found
 
 
-def layers_like(config: Mapping[str, Any], count: int) -> dict[str, Any]:
-    """Configuration of `count` such layers, with a vocabulary of one word that is never read."""
+def layers_like(config: Mapping[str, Any], first: int, count: int) -> dict[str, Any]:
+    """Configuration of `count` layers from `first` on, their vocabulary one word, never read."""
+    kinds = config.get("layer_types")
     return {
         **config,
+        "layer_types": None if kinds is None else kinds[first : first + count],
         "num_hidden_layers": count,
         "vocab_size": 1,
         **dict.fromkeys(("pad_token_id", "bos_token_id", "eos_token_id")),
