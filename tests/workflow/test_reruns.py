@@ -5,13 +5,14 @@ Every expected set is derived by hand from the graph of the study.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
 import pytest
 import yaml
 
-from .conftest import STUDY, Checkout
+from .conftest import REPOSITORY, STUDY, Checkout
 
 pytestmark = pytest.mark.workflow
 
@@ -138,7 +139,9 @@ def change(checkout: Checkout, values: Mapping[str, Any]) -> None:
 
 def append(checkout: Checkout, module: str, line: str) -> None:
     """Add a line to a module of the package."""
-    with (checkout.root / "src" / "mechdistill" / module).open("a", encoding="utf-8") as file:
+    # "r+": a name that is no file must fail, and not become a new one
+    with (checkout.root / "src" / "mechdistill" / module).open("r+", encoding="utf-8") as file:
+        file.seek(0, os.SEEK_END)
         file.write(f"\n\n{line}\n")
 
 
@@ -158,6 +161,11 @@ def put_back(checkout: Checkout) -> Any:
     for path, content in kept.items():
         if path.read_bytes() != content:
             path.write_bytes(content)
+
+
+@pytest.mark.parametrize("module", [*CODE, *EVERY_PACKAGE])
+def test_modules_named_here_exist(module: str) -> None:
+    assert (REPOSITORY / "src" / "mechdistill" / module).is_file()
 
 
 def test_finished_study_has_nothing_to_do(checkout: Checkout) -> None:

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from mechdistill.evaluate.confusion import whose_window
 from mechdistill.patching.conditions import Condition
 from mechdistill.patching.effects import CELL, OBSERVED
 from mechdistill.patching.generated_sweep import Parse, PatchedRun, Side
+from mechdistill.patching.reader import Score
 from mechdistill.traces.parse import Trace
-
-Score = Callable[[Sequence[Trace], Sequence[Trace]], NDArray[np.float64]]
-"""Traces, and those whose windows count where a trace has none of its own -> metric of each."""
 
 
 def generated_table(

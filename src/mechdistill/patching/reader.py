@@ -7,9 +7,11 @@ encoder.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
 from transformers import PreTrainedTokenizerFast
 
 from mechdistill.data.examples import Example
@@ -21,8 +23,10 @@ from mechdistill.evaluate.confusion import confusion
 from mechdistill.evaluate.focus import focus
 from mechdistill.models.text_encoder import TextEncoder
 from mechdistill.patching.decisions import near_miss_rate, region_recall
-from mechdistill.patching.generated_scores import Score
 from mechdistill.traces.parse import Trace, parse_trace
+
+Score = Callable[[Sequence[Trace], Sequence[Trace]], NDArray[np.float64]]
+"""Traces, and those whose windows count where a trace has none of its own -> metric of each."""
 
 
 @dataclass(frozen=True)
