@@ -33,8 +33,8 @@ AFTER_RANKINGS = {
 
 
 def students(*methods: str) -> set[str]:
-    """The students of some methods, from training to scores."""
-    jobs = set()
+    """The students of some methods, from training to scores and budgets."""
+    jobs = {"make_budget"}
     for method in methods:
         for seed in SEEDS:
             jobs |= {
@@ -91,7 +91,7 @@ PARAMETERS: dict[str, tuple[dict[str, Any], set[str]]] = {
     "root seed": ({"seed": 8}, EVERYTHING),
     "one more seed": (
         {"distil.seeds": [0, 1, 2]},
-        {"train_base_student 2", "pool_student_heads 2"}
+        {"train_base_student 2", "pool_student_heads 2", "make_budget"}
         | {f"train_student {method} 2" for method in ("vanilla", "mech")}
         | {f"decode_model {method}-seed2" for method in ("vanilla", "mech")}
         | {f"score_model {method}-seed2" for method in ("vanilla", "mech")}
