@@ -48,7 +48,7 @@ def imported(folder: Path) -> set[str]:
                 names |= {alias.name.partition(".")[0] for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
                 names.add(node.module.partition(".")[0])
-    return names - set(sys.stdlib_module_names) - {"mechdistill", "tests"}
+    return names - set(sys.stdlib_module_names) - {"benchmarks", "mechdistill", "tests"}
 
 
 def test_every_direct_requirement_is_locked() -> None:
