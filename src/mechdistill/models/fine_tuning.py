@@ -22,8 +22,7 @@ from mechdistill.errors import InputError
 from mechdistill.models.batching import left_pad
 from mechdistill.models.checkpoints import Checkpoint
 from mechdistill.models.optimiser import ScheduledOptimiser, adamw
-from mechdistill.models.pretraining import Validate
-from mechdistill.progress import track
+from mechdistill.models.validated_training import Validate, train_validated
 
 
 class Lesson(NamedTuple):
@@ -112,28 +111,24 @@ def fine_tune(
             steps=tuning.steps,
             warmup_steps=tuning.warmup_steps,
         )
-        first, notes = checkpoint.restore(trained, optimiser)
-        rows: list[list[Any]] = notes.get("rows", [])
-        losses: list[float] = notes.get("losses", [])
-        if not rows:
-            rows += [[0, name, value] for name, value in _scores(model, validate).items()]
-        model.train()
-        steps = range(first, tuning.steps)
-        for step in track(steps, "fine-tuning step", tuning.steps, done=first):
+
+        def add_gradients(step: int) -> float:
             lessons = draw(np.random.default_rng([seed, 5, step]))
-            losses.append(_add_gradients(model, lessons, tuning, pad_id))
-            torch.nn.utils.clip_grad_norm_(trained, tuning.clip)
-            optimiser.step(step)
-            finished = step + 1
-            if finished % tuning.validate_every == 0 or finished == tuning.steps:
-                rows.append([finished, "loss", float(np.mean(losses))])
-                scores = _scores(model, validate)
-                rows += [[finished, name, value] for name, value in scores.items()]
-                losses = []
-            if finished % tuning.checkpoint_every == 0:
-                checkpoint.save(finished, trained, optimiser, {"rows": rows, "losses": losses})
+            return _add_gradients(model, lessons, tuning, pad_id)
+
+        curve = train_validated(
+            model,
+            trained,
+            optimiser,
+            tuning,
+            checkpoint,
+            add_gradients,
+            validate,
+            scored_at_start=True,
+            what="fine-tuning step",
+        )
     model.eval()
-    return pd.DataFrame(rows, columns=["step", "metric", "value"])
+    return curve
 
 
 @contextmanager
@@ -183,10 +178,3 @@ def _add_gradients(model: Any, lessons: Sequence[Lesson], tuning: FineTuning, pa
         loss.backward()  # type: ignore[no-untyped-call]
         mean += loss.item()
     return mean
-
-
-def _scores(model: Any, validate: Validate) -> Mapping[str, float]:
-    model.eval()
-    scores = validate(model)
-    model.train()
-    return scores

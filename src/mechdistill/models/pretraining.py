@@ -24,12 +24,10 @@ from mechdistill.models.batching import pad_right
 from mechdistill.models.checkpoints import Checkpoint
 from mechdistill.models.optimiser import Optimiser
 from mechdistill.models.read_out import ReadOut
-from mechdistill.progress import track
+from mechdistill.models.validated_training import Validate, train_validated
 
 MAX_POSITIONS = 512
 TEXTS_A_PASS = 20
-
-Validate = Callable[[torch.nn.Module], Mapping[str, float]]
 
 
 class Text(NamedTuple):
@@ -142,22 +140,17 @@ def train_teacher(
         steps=training.steps,
         warmup_steps=training.warmup_steps,
     )
-    first, notes = checkpoint.restore(model, optimiser)
-    rows: list[list[Any]] = notes.get("rows", [])
-    losses: list[float] = notes.get("losses", [])
-    model.train()
-    for step in track(range(first, training.steps), "teacher step", training.steps, done=first):
-        losses.append(add_gradients(model, draw(np.random.default_rng([seed, 4, step]))))
-        torch.nn.utils.clip_grad_norm_(model.parameters(), training.clip)
-        optimiser.step(step)
-        finished = step + 1
-        if finished % training.validate_every == 0 or finished == training.steps:
-            rows.append([finished, "loss", float(np.mean(losses))])
-            rows += [[finished, name, value] for name, value in _scores(model, validate).items()]
-            losses = []
-        if finished % training.checkpoint_every == 0:
-            checkpoint.save(finished, model, optimiser, {"rows": rows, "losses": losses})
-    return pd.DataFrame(rows, columns=["step", "metric", "value"])
+    return train_validated(
+        model,
+        model,
+        optimiser,
+        training,
+        checkpoint,
+        lambda step: add_gradients(model, draw(np.random.default_rng([seed, 4, step]))),
+        validate,
+        scored_at_start=False,
+        what="teacher step",
+    )
 
 
 def require_score(curve: pd.DataFrame, metric: str, section: str, target: float) -> None:
@@ -176,10 +169,3 @@ def require_score(curve: pd.DataFrame, metric: str, section: str, target: float)
             f"{section}.target_{metric} is {target}",
             f"raise {section}.steps, or make the world or the target smaller",
         )
-
-
-def _scores(model: Any, validate: Validate) -> Mapping[str, float]:
-    model.eval()
-    scores = validate(model)
-    model.train()
-    return scores
