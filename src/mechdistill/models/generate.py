@@ -6,6 +6,7 @@ Written by hand, not ``model.generate``, since that refuses keyword arguments su
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -36,12 +37,10 @@ def greedy(
     Returns:
         new token ids of each prompt, up to and including ``eos_id`` where it was reached.
     """
-    continuations: list[list[int]] = []
-    starts = range(0, len(prompts), batch_size)
-    for start in track(starts, f"{what}, batch of {batch_size}"):
-        batch = left_pad(prompts[start : start + batch_size], pad_id)
-        continuations += _decode(model, batch.ids, batch.mask, max_new_tokens, eos_id, _likeliest)
-    return continuations
+    decode = partial(
+        _decode, model, max_new_tokens=max_new_tokens, eos_id=eos_id, choose=_likeliest
+    )
+    return _in_batches(decode, prompts, pad_id, batch_size, what)
 
 
 @torch.no_grad()
@@ -69,11 +68,22 @@ def sampled(
         shares = (logits.float() / temperature).softmax(-1)
         return torch.multinomial(shares, 1, generator=generator)
 
+    decode = partial(_decode, model, max_new_tokens=max_new_tokens, eos_id=eos_id, choose=drawn)
+    return _in_batches(decode, prompts, pad_id, batch_size, what)
+
+
+def _in_batches(
+    decode: Callable[[Tensor, Tensor], list[list[int]]],
+    prompts: Sequence[Sequence[int]],
+    pad_id: int,
+    batch_size: int,
+    what: str,
+) -> list[list[int]]:
     continuations: list[list[int]] = []
     starts = range(0, len(prompts), batch_size)
     for start in track(starts, f"{what}, batch of {batch_size}"):
         batch = left_pad(prompts[start : start + batch_size], pad_id)
-        continuations += _decode(model, batch.ids, batch.mask, max_new_tokens, eos_id, drawn)
+        continuations += decode(batch.ids, batch.mask)
     return continuations
 
 
@@ -85,6 +95,7 @@ def _decode(
     model: Any,
     ids: Tensor,
     mask: Tensor,
+    *,
     max_new_tokens: int,
     eos_id: int,
     choose: Callable[[Tensor], Tensor],

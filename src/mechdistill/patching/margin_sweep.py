@@ -9,7 +9,7 @@ prompt is. Patterns are replaced at all prompt positions too, for a few conditio
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,12 +71,7 @@ def sweep_margins(
         masks: heads of each condition [C, L, H].
         branches_per_pass: patched positions that are run together.
     """
-    held = [pair for pair in pairs if decision_events(pair.trace, phase)]
-    effects: list[EventEffects] = []
-    for start in range(0, len(held), PAIRS_PER_PASS):
-        part = held[start : start + PAIRS_PER_PASS]
-        effects += _sweep(model, part, phase, masks, pad_id, branches_per_pass)
-    return [effect for effect in effects if effect.clean > 0]
+    return _taken_decisions(_sweep, model, pairs, phase, masks, pad_id, branches_per_pass)
 
 
 @dataclass(frozen=True)
@@ -114,12 +109,7 @@ def sweep_prompts(
     Returns:
         effects whose `patched` is [1, directions, conditions], the site being PROMPT_SITE.
     """
-    held = [pair for pair in pairs if decision_events(pair.trace, phase)]
-    effects: list[EventEffects] = []
-    for start in range(0, len(held), PAIRS_PER_PASS):
-        part = held[start : start + PAIRS_PER_PASS]
-        effects += _sweep_prompts(model, part, phase, masks, pad_id, branches_per_pass)
-    return [effect for effect in effects if effect.clean > 0]
+    return _taken_decisions(_sweep_prompts, model, pairs, phase, masks, pad_id, branches_per_pass)
 
 
 @dataclass(frozen=True)
@@ -168,6 +158,24 @@ class _Events:
             )
             for i, (row, slot, event) in enumerate(self.flat)
         ]
+
+
+def _taken_decisions(
+    sweep: Callable[..., list[EventEffects]],
+    model: Any,
+    pairs: Sequence[Pair],
+    phase: int,
+    masks: Tensor,
+    pad_id: int,
+    branches_per_pass: int,
+) -> list[EventEffects]:
+    """Sweep the pairs that have an event, some at a time; keep what the clean run decides."""
+    held = [pair for pair in pairs if decision_events(pair.trace, phase)]
+    effects: list[EventEffects] = []
+    for start in range(0, len(held), PAIRS_PER_PASS):
+        part = held[start : start + PAIRS_PER_PASS]
+        effects += sweep(model, part, phase, masks, pad_id, branches_per_pass)
+    return [effect for effect in effects if effect.clean > 0]
 
 
 def _sweep(
