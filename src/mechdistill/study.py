@@ -168,11 +168,7 @@ class Training(Section):
 
     @model_validator(mode="after")
     def _warms_up_in_time(self) -> Self:
-        if self.warmup_steps > self.steps:
-            raise ValueError(
-                f"warmup_steps is {self.warmup_steps}: it must be at most steps, "
-                f"which is {self.steps}"
-            )
+        _require_warm_up_in_time(self.steps, self.warmup_steps)
         return self
 
 
@@ -248,11 +244,7 @@ class FineTuning(Section):
 
     @model_validator(mode="after")
     def _warms_up_in_time(self) -> Self:
-        if self.warmup_steps > self.steps:
-            raise ValueError(
-                f"warmup_steps is {self.warmup_steps}: it must be at most steps, "
-                f"which is {self.steps}"
-            )
+        _require_warm_up_in_time(self.steps, self.warmup_steps)
         return self
 
 
@@ -597,6 +589,13 @@ def load_study(overrides: Mapping[str, Any], root: Path) -> Study:
     for layer in layers:
         merged = _merge(merged, layer.values)
     return _validate(merged, layers)
+
+
+def _require_warm_up_in_time(steps: int, warmup_steps: int) -> None:
+    if warmup_steps > steps:
+        raise ValueError(
+            f"warmup_steps is {warmup_steps}: it must be at most steps, which is {steps}"
+        )
 
 
 def _require_file(key: str, name: str, folder: Path) -> None:

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from mechdistill.artifacts import read_tensors, write_tensors
+from mechdistill.artifacts import how_to_make, read_tensors, write_tensors
 from mechdistill.distil.steps import reasoning_steps
 from mechdistill.errors import InputError
 from mechdistill.models.batching import left_pad
@@ -179,7 +179,7 @@ def read_encoder(path: str | Path) -> EncodedReasonings:
     except (KeyError, RuntimeError, ValueError) as error:
         raise InputError(
             f"{path} is no encoder of reasonings ({error})",
-            f"delete it and make it again: rm {path}, then run the workflow",
+            how_to_make(path),
         ) from error
     return EncodedReasonings(encoder.requires_grad_(False).eval(), embeddings)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -86,12 +86,8 @@ def choose_pool(head_scores: pd.DataFrame, phase: int, *, size: int, temperature
     ordered = _from_the_top(values)
     chosen = [(head, value) for head, value in ordered if head in allowed][:size]
     scores = torch.tensor([value for _, value in chosen], dtype=torch.float64)
-    return Pool(
-        phase,
-        torch.tensor([layer for (layer, _), _ in chosen], dtype=torch.long),
-        torch.tensor([head for (_, head), _ in chosen], dtype=torch.long),
-        pool_weights(scores, temperature).float(),
-    )
+    weights = pool_weights(scores, temperature).float()
+    return _pool_of(phase, [head for head, _ in chosen], weights)
 
 
 def choose_pools(
@@ -142,12 +138,7 @@ def _random_pool(pool: Pool, layers: int, heads: int, rng: np.random.Generator) 
             "lower heads.pool_size, or leave the method random_pool out of distil.methods",
         )
     drawn = [outside[i] for i in rng.permutation(len(outside))[: len(pool)]]
-    return Pool(
-        pool.phase,
-        torch.tensor([layer for layer, _ in drawn], dtype=torch.long),
-        torch.tensor([head for _, head in drawn], dtype=torch.long),
-        pool.weights,
-    )
+    return _pool_of(pool.phase, drawn, pool.weights)
 
 
 def flagged_heads(head_scores: pd.DataFrame, phase: int, *, size: int) -> list[dict[str, Any]]:
@@ -203,11 +194,17 @@ def read_pools(path: str | Path) -> Pools:
 
 
 def _pool(phase: int, heads: list[dict[str, Any]]) -> Pool:
+    weights = torch.tensor([row["weight"] for row in heads], dtype=torch.float32)
+    return _pool_of(phase, [(row["layer"], row["head"]) for row in heads], weights)
+
+
+def _pool_of(phase: int, heads: Sequence[tuple[int, int]], weights: Tensor) -> Pool:
+    """A pool of (layer, head) pairs, highest score first."""
     return Pool(
         phase,
-        torch.tensor([row["layer"] for row in heads], dtype=torch.long),
-        torch.tensor([row["head"] for row in heads], dtype=torch.long),
-        torch.tensor([row["weight"] for row in heads], dtype=torch.float32),
+        torch.tensor([layer for layer, _ in heads], dtype=torch.long),
+        torch.tensor([head for _, head in heads], dtype=torch.long),
+        weights,
     )
 
 

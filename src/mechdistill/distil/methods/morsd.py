@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from mechdistill.artifacts import read_table
+from mechdistill.artifacts import how_to_make, read_table
 from mechdistill.distil.method import Material, Method
 from mechdistill.distil.samples import read_samples, sample_name, whole_sample
 from mechdistill.distil.selection import Candidate, easy, right, unlike
@@ -98,7 +98,7 @@ class Morsd(Method):
         except KeyError:
             raise InputError(
                 f"{self._path} has no row of {trace.example}, draw {draw}",
-                f"delete it and make it again: rm {self._path}, then run the workflow",
+                how_to_make(self._path),
             ) from None
         reasoning = trace.tokens[trace.prompt_length : trace.reasoning_end]
         return Candidate(trace.example, draw, tuple(reasoning), f1, difficulty)
