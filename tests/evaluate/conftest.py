@@ -4,14 +4,13 @@ import numpy as np
 import pytest
 
 from mechdistill.data.examples import draw_cases, example_of
-from mechdistill.data.labels import Label, LabelSpace, Region
 from mechdistill.data.tokenizer import build_tokenizer, encode_trace
 from mechdistill.data.world import WorldSettings
 from mechdistill.evaluate.anchors import text_anchors
 from mechdistill.models.loading import build_model
 from mechdistill.traces.parse import parse_trace
+from tests.small_space import small_space
 
-CUES = ("acute", "chronic", "left")
 ARCHITECTURE = {
     "family": "llama",
     "hidden_size": 16,
@@ -42,17 +41,7 @@ class BagOfWords:
 
 @pytest.fixture(scope="session")
 def space():
-    names = ("heart failure", "asthma", "gout", "otitis", "glaucoma")
-    regions = tuple(
-        Region(f"R{i}", name, tuple(f"{name} sign {k}" for k in range(3)))
-        for i, name in enumerate(names)
-    )
-    labels = tuple(
-        Label(f"{r.code}.{k}", f"{r.code}.{k} {cue} {r.name}", r.code, cue, f"{cue} {r.name}")
-        for r in regions
-        for k, cue in enumerate(CUES)
-    )
-    return LabelSpace(regions, labels, (), "invented for the tests")
+    return small_space()
 
 
 @pytest.fixture(scope="session")

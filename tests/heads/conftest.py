@@ -6,28 +6,17 @@ import pytest
 from transformers import PreTrainedTokenizerFast
 
 from mechdistill.data.examples import draw_cases, example_of
-from mechdistill.data.labels import Label, LabelSpace, Region
+from mechdistill.data.labels import LabelSpace
 from mechdistill.data.tokenizer import build_tokenizer, encode_trace
 from mechdistill.data.world import WorldSettings
 from mechdistill.models.loading import build_model
 from mechdistill.traces.parse import parse_trace
-
-CUES = ("acute", "chronic", "left")
+from tests.small_space import small_space
 
 
 @pytest.fixture(scope="session")
 def space() -> LabelSpace:
-    names = ("heart failure", "asthma", "gout", "otitis", "glaucoma")
-    regions = tuple(
-        Region(f"R{i}", name, tuple(f"{name} sign {k}" for k in range(3)))
-        for i, name in enumerate(names)
-    )
-    labels = tuple(
-        Label(f"{r.code}.{k}", f"{r.code}.{k} {cue} {r.name}", r.code, cue, f"{cue} {r.name}")
-        for r in regions
-        for k, cue in enumerate(CUES)
-    )
-    return LabelSpace(regions, labels, (), "invented for the tests")
+    return small_space()
 
 
 @pytest.fixture(scope="session")

@@ -12,8 +12,8 @@ from mechdistill.data.tokenizer import encode_trace
 from mechdistill.data.world import WorldSettings, draw_case
 from mechdistill.heads.measure import measure_heads
 from mechdistill.heads.places import all_places
-from mechdistill.models.loading import build_model
 from mechdistill.traces.parse import parse_trace
+from tests.small_space import small_model
 from tests.small_tokenizers import byte_level
 
 
@@ -71,23 +71,7 @@ def test_anchors_inside_a_label_are_no_mention(framed, written, space, pieces) -
 def test_heads_are_scored_and_margins_are_of_the_parting_tokens(
     framed, written, space, pieces
 ) -> None:
-    model = build_model(
-        {
-            "family": "llama",
-            "hidden_size": 32,
-            "layers": 2,
-            "heads": 4,
-            "kv_heads": 2,
-            "intermediate_size": 32,
-            "rope_theta": 100.0,
-        },
-        vocab_size=len(pieces),
-        pad_id=pieces.pad_token_id,
-        bos_id=pieces.bos_token_id,
-        eos_id=pieces.eos_token_id,
-        max_positions=1024,
-        seed=0,
-    ).eval()
+    model = small_model(pieces)
     found = measure_heads(
         model, written, framed, space, pieces, name="m", minimum_keys=8, batch_size=3
     )

@@ -7,33 +7,21 @@ import pytest
 import torch
 
 from mechdistill.data.examples import example_of
-from mechdistill.data.labels import Label, LabelSpace, Region
+from mechdistill.data.labels import LabelSpace
 from mechdistill.data.tokenizer import encode_prompt, encode_trace
 from mechdistill.data.twins import twins_of
 from mechdistill.data.world import WorldSettings, draw_case
-from mechdistill.models.loading import build_model
 from mechdistill.patching.conditions import head_masks
 from mechdistill.patching.margin_sweep import sweep_margins
 from mechdistill.patching.pairs import decision_events, is_eligible, make_pairs
 from mechdistill.traces.parse import parse_trace
+from tests.small_space import small_model, small_space
 from tests.small_tokenizers import byte_level
-
-CUES = ("acute", "chronic", "left")
 
 
 @pytest.fixture(scope="module")
 def space() -> LabelSpace:
-    names = ("heart failure", "asthma", "gout", "otitis", "glaucoma")
-    regions = tuple(
-        Region(f"R{i}", name, tuple(f"{name} sign {k}" for k in range(3)))
-        for i, name in enumerate(names)
-    )
-    labels = tuple(
-        Label(f"{r.code}.{k}", f"{r.code}.{k} {cue} {r.name}", r.code, cue, f"{cue} {r.name}")
-        for r in regions
-        for k, cue in enumerate(CUES)
-    )
-    return LabelSpace(regions, labels, (), "invented for the tests")
+    return small_space()
 
 
 @pytest.fixture(scope="module")
@@ -81,23 +69,7 @@ def test_pairs_align_and_notes_without_a_twin_are_left_out(traces, twins, pieces
 
 @pytest.mark.parametrize("phase", [1, 2])
 def test_margins_are_read_at_the_tokens_where_choices_part(traces, twins, pieces, phase) -> None:
-    model = build_model(
-        {
-            "family": "llama",
-            "hidden_size": 32,
-            "layers": 2,
-            "heads": 4,
-            "kv_heads": 2,
-            "intermediate_size": 32,
-            "rope_theta": 100.0,
-        },
-        vocab_size=len(pieces),
-        pad_id=pieces.pad_token_id,
-        bos_id=pieces.bos_token_id,
-        eos_id=pieces.eos_token_id,
-        max_positions=1024,
-        seed=0,
-    ).eval()
+    model = small_model(pieces)
     pairs = make_pairs(traces, twins, "K1", pieces)
     found = sweep_margins(
         model, pairs, phase, head_masks([], 2, 4), pad_id=pieces.pad_token_id, branches_per_pass=64
