@@ -92,11 +92,11 @@ NEEDS = {
 }
 
 # Now, not when a job asks: an error within a function of wildcards is shown with a traceback.
-TUNING_OF_METHOD = {method: tuning_of_method(method) for method in STUDY.distil.methods}
-TRAINED_METHODS = sorted({*TUNING_OF_METHOD, *TUNING_OF_METHOD.values()})
 PARAMETERS_OF_METHOD = {
     method: parameters_of_method(method) for method in STUDY.distil.methods
 }
+TUNING_OF_METHOD = {method: tuning_of_method(method) for method in STUDY.distil.methods}
+TRAINED_METHODS = sorted({*TUNING_OF_METHOD, *TUNING_OF_METHOD.values()})
 PARAMETERS_OF_TRIAL = {
     method: parameters_of_method(
         method,
