@@ -48,10 +48,15 @@ def architecture(hidden: int, layers: int, heads: int) -> dict[str, Any]:
     }
 
 
-def tiny_model(seed: int, *, hidden: int = 24, layers: int = 2, heads: int = 4) -> Any:
-    """A Llama with grouped queries whose weights are large enough for sharp attention."""
+def tiny_model(
+    seed: int, *, hidden: int = 24, layers: int = 2, heads: int = 4, **changes: Any
+) -> Any:
+    """A Llama with grouped queries whose weights are large enough for sharp attention.
+
+    `changes` of its architecture make it a model of another family.
+    """
     model = build_model(
-        architecture(hidden, layers, heads),
+        architecture(hidden, layers, heads) | changes,
         vocab_size=VOCABULARY,
         pad_id=PAD,
         bos_id=BOS,

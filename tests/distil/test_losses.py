@@ -76,10 +76,14 @@ def slots() -> Slots:
     )
 
 
-def one_layer(slots: Slots, logits: Tensor, query: Tensor, key: Tensor) -> dict[int, LayerRecord]:
-    positions = torch.cat([slots.early, slots.refine], 1)
+def seen_from(slots: Slots, positions: Tensor) -> Tensor:
+    """Keys from the first token to each position, bool [B, Q, T]; none for an unused one."""
     keys = torch.arange(slots.length)
-    visible = (keys <= positions[..., None]) & (keys >= slots.offset[:, None, None])
+    return (keys <= positions[..., None]) & (keys >= slots.offset[:, None, None])
+
+
+def one_layer(slots: Slots, logits: Tensor, query: Tensor, key: Tensor) -> dict[int, LayerRecord]:
+    visible = seen_from(slots, torch.cat([slots.early, slots.refine], 1))
     rows = logits.masked_fill(~visible[:, None], -1e30).softmax(-1) * visible[:, None]
     return {0: LayerRecord(rows, visible, query, query, key, key)}
 
@@ -87,7 +91,7 @@ def one_layer(slots: Slots, logits: Tensor, query: Tensor, key: Tensor) -> dict[
 def test_gradients_of_all_terms_equal_finite_differences(slots: Slots) -> None:
     pools = PooledHeads(torch.tensor([[0.6, 0.4]]).double(), torch.tensor([[0.0, 1.0]]).double())
     anchors, gradients = random(1, 2, 5), random(2, 2, 1, 5)
-    teacher_rows = random(3, 2, 2, 15).masked_fill(~slots.visible_keys(), -1e30)
+    teacher_rows = random(3, 2, 2, 15).masked_fill(~seen_from(slots, slots.early), -1e30)
     teacher_rows = teacher_rows.masked_fill(slots.sink_keys(), -1e30).softmax(-1)
     teacher = (
         CoarseSignals(teacher_rows, random(4, 2, 2), random(5, 2, 2)),

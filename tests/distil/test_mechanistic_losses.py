@@ -19,7 +19,7 @@ from mechdistill.distil.sequences import TrainingSequence
 from mechdistill.distil.targets import Targets
 from mechdistill.heads.pools import Pools
 from tests.distil.conftest import EOS, PAD, SPECIAL, pools_of, sequence, tiny_model
-from tests.distil.slow_losses import frozen_copy, slow_terms
+from tests.distil.slow_losses import frozen_copy, sharpness, slow_terms
 
 SETTINGS = {"distil.lambda_kl": 0.5, "distil.lambda_p1": 0.3, "distil.lambda_p2": 0.2}
 KEYS = 8
@@ -224,6 +224,31 @@ def test_dropping_a_phase_leaves_the_other_as_it_was(
     for term in losses[1]:
         torch.testing.assert_close(losses[1][term].value, losses[0][term].value)
         assert losses[1][term].weight == pytest.approx(losses[0][term].weight)
+
+
+@pytest.mark.parametrize("coarse", [{(1, 0): 0.4, (2, 3): 0.6}, {(0, 1): 0.3, (2, 0): 0.7}])
+def test_pooled_rows_have_the_keys_that_some_head_of_the_pool_sees(coarse, sequences) -> None:
+    """Layers 0 and 2 see the last 9 tokens, layer 1 all: as `heads.readout` reads the same pool."""
+    windows = {"family": "qwen3", "sliding_window": 9, "full_attention_every": 2}
+    model = tiny_model(1, hidden=32, layers=3, **windows)
+    anchors = random_anchors(sequences, 32, 5)
+    cached = cache_targets(
+        model, sequences, anchors, pools_of(coarse, {(1, 0): 1.0}), **CACHING, batch_size=2
+    )
+    eager = copy.deepcopy(model)
+    eager.set_attn_implementation("eager")
+    for of in sequences:
+        out = eager(torch.tensor([of.tokens]), output_attentions=True)
+        found = cached.examples[of.example]
+        for slot, q in enumerate(of.early):
+            first = 1 if (1, 0) in coarse else q - 8
+            row = sum(w * out.attentions[layer][0, h, q] for (layer, h), w in coarse.items())
+            kept = row[first : q + 1] / row[first : q + 1].sum()
+            assert first > 1 or row[0] > 0
+            torch.testing.assert_close(found.rows[slot, first : q + 1], kept)
+            assert not found.rows[slot, :first].any()
+            expected = sharpness(kept) * found.alignment[slot]
+            torch.testing.assert_close(found.coarse_interaction[slot], expected, rtol=1e-3, atol=0)
 
 
 def test_padding_and_company_change_nothing(

@@ -41,9 +41,9 @@ def traces(examples, space, tokenizer):
 
 
 @pytest.fixture(scope="session")
-def model(tokenizer):
-    """Random weights; grouped queries (two query heads a key head), three layers."""
-    architecture = {
+def architecture():
+    """Grouped queries (two query heads a key head), three layers."""
+    return {
         "family": "llama",
         "hidden_size": 32,
         "layers": 3,
@@ -53,6 +53,11 @@ def model(tokenizer):
         "intermediate_size": 48,
         "rope_theta": 100.0,
     }
+
+
+@pytest.fixture(scope="session")
+def model(tokenizer, architecture):
+    """Random weights."""
     model = build_model(
         architecture,
         vocab_size=len(tokenizer),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import pytest
 import scipy.stats
@@ -13,6 +15,7 @@ from mechdistill.heads.places import all_places
 from mechdistill.heads.pools import Pool, Pools
 from mechdistill.heads.reading import read
 from mechdistill.heads.readout import read_mechanisms
+from mechdistill.models.loading import build_model
 
 KEYS = {"minimum_keys": 8, "batch_size": 4}
 
@@ -86,6 +89,57 @@ def test_change_by_epsilon_is_that_of_the_pooled_row_over_the_keys_each_query_se
         changes.append(abs(printed - exact) / exact)
     assert found["eps_change"] == pytest.approx(np.mean(changes), rel=1e-3)
     assert found["eps_change_without_sinks"] != found["eps_change"]
+
+
+WINDOW = 12
+"""Of layers 0 and 2; layer 1 sees all keys."""
+
+
+@pytest.fixture(scope="module", params=["qwen3", "gemma3_text"])
+def windowed(request, architecture, tokenizer):
+    """A model of a family with sliding windows, shorter than the prompts."""
+    windows = {"family": request.param, "sliding_window": WINDOW, "full_attention_every": 2}
+    model = build_model(
+        architecture | windows,
+        vocab_size=len(tokenizer),
+        pad_id=tokenizer.pad_token_id,
+        bos_id=tokenizer.bos_token_id,
+        eos_id=tokenizer.eos_token_id,
+        max_positions=256,
+        seed=0,
+    ).eval()
+    for name, parameter in model.named_parameters():
+        if "q_norm" in name:  # sharp rows
+            parameter.data += 4.0
+    return model
+
+
+@pytest.mark.parametrize("members", [((1, 0, 0.4), (2, 3, 0.6)), ((0, 1, 0.3), (2, 0, 0.7))])
+def test_pooled_row_has_the_keys_that_some_head_of_the_pool_sees(windowed, traces, known, members):
+    """The first pool holds a head that sees all keys, the second only heads with windows."""
+    pools = Pools("teacher", pool(1, *members), pool(2, (0, 0, 1.0)), margin_std=1.0)
+    found = metrics_of(windowed, traces[:2], known, pools)
+    eager = copy.deepcopy(windowed)
+    eager.set_attn_implementation("eager")
+    for trace in traces[:2]:
+        with torch.no_grad():
+            out = eager(torch.tensor([trace.tokens]), output_attentions=True)
+        sharp, changes = [], []
+        for query in trace.early:
+            first = 0 if members[0][0] == 1 else query - WINDOW + 1
+            assert first >= 0
+            row = sum(w * out.attentions[layer][0, h, query] for layer, h, w in members)
+            assert row[:first].sum() == 0
+            seen = row[first : query + 1].double().numpy()
+            kept = seen[1:] if first == 0 else seen  # the first token is a sink
+            sharp.append(np.log10(1 + max(scipy.stats.kurtosis(kept / kept.sum()), 0)))
+            moment = scipy.stats.moment(seen, 4)
+            exact, printed = (moment / (seen.var() + eps) ** 2 for eps in (0.0, 1e-6))
+            changes.append(abs(printed - exact) / exact)
+        row = found.loc[trace.example]
+        assert row["sharp"] == pytest.approx(np.mean(sharp), rel=1e-3)
+        # measured against rows times n, whose own eps counts 1 / n^2 of it: 0.7 % at 12 keys
+        assert row["eps_change"] == pytest.approx(np.mean(changes), rel=1e-2)
 
 
 def test_empty_pool_has_no_metrics(model, traces, known):

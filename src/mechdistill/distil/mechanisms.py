@@ -44,11 +44,6 @@ class Slots:
     special: Tensor
     """bool [B, T]: special tokens, padding not among them."""
 
-    def visible_keys(self) -> Tensor:
-        """bool [B, E, T]: keys that each early position sees; none for an unused slot."""
-        keys = torch.arange(self.length, device=self.early.device)
-        return (keys >= self.offset[:, None, None]) & (keys <= self.early[..., None])
-
     def sink_keys(self) -> Tensor:
         """bool [B, 1, T]: the first token of each sequence, and special tokens.
 
@@ -192,8 +187,8 @@ def coarse_signals(
         minimum_keys: see `mechdistill.heads.coarse.kurtosis`; a row with fewer has a sharpness,
             and so a PCS, of 0.
     """
-    rows = pooled_rows(records, pools, slots.early.shape[1])
-    rows, readable = drop_sinks(rows, slots.visible_keys(), slots.sink_keys())
+    rows, visible = pooled_rows(records, pools, slots.early.shape[1])
+    rows, readable = drop_sinks(rows, visible, slots.sink_keys())
     alignment = cosine_similarity(writes, anchors.detach()[:, None], dim=-1)
     sharpness = log_kurtosis(kurtosis(rows, readable, minimum_keys=minimum_keys))
     # too few keys, or an unused slot: NaN must not reach the product's gradient
@@ -224,14 +219,24 @@ def refine_signals(
     return RefineSignals(loop, help_, loop * help_)
 
 
-def pooled_rows(records: Mapping[int, LayerRecord], pools: PooledHeads, early: int) -> Tensor:
-    """abar_q = sum_h w_h alpha^h_q at the first `early` slots: [B, E, T], sinks included."""
-    parts = []
+def pooled_rows(
+    records: Mapping[int, LayerRecord], pools: PooledHeads, early: int
+) -> tuple[Tensor, Tensor]:
+    """abar_q = sum_h w_h alpha^h_q at the first `early` slots, sinks included, and its keys.
+
+    Layers may have sliding windows of their own: the keys of a pooled row are those that some head
+    of the pool may see.
+
+    Returns:
+        [B, E, T] and bool [B, E, T].
+    """
+    parts, seen = [], []
     for layer, record in records.items():
         heads = pools.coarse[layer].nonzero().flatten()
         weights = pools.coarse[layer][heads]
         parts.append(torch.einsum("bhqk,h->bqk", record.rows[:, heads, :early], weights))
-    return torch.stack(parts).sum(0)
+        seen.append(record.visible[:, :early] & bool(len(heads)))
+    return torch.stack(parts).sum(0), torch.stack(seen).any(0)
 
 
 def pooled_loop(records: Mapping[int, LayerRecord], pools: PooledHeads, slots: Slots) -> Tensor:

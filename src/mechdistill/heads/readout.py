@@ -97,13 +97,17 @@ def _metrics(reading: Reading, pools: Pools, minimum_keys: int) -> Iterator[tupl
 
 
 def _pooled_rows(reading: Reading, pool: Pool) -> tuple[Tensor, Tensor]:
-    """The pooled row of each early query, sinks included, and its visible keys: [B, E, T] each."""
-    pooled = torch.zeros(())
+    """The pooled row of each early query, sinks included, and its keys: [B, E, T] each.
+
+    Its keys are those that some head of the pool may see: layers may have windows of their own.
+    """
+    pooled, seen = torch.zeros(()), torch.zeros((), dtype=torch.bool)
     for layer in pool.used_layers():
         rows, visible = reading.early_rows(layer)
         weights = pool.layer_weights(layer, rows.shape[1])
         pooled = pooled + torch.einsum("bhqk,h->bqk", rows, weights)
-    return pooled, visible[:, 0]
+        seen = seen | visible[:, 0]
+    return pooled, seen
 
 
 def _sharpness_of_heads(reading: Reading, pool: Pool, minimum_keys: int) -> Tensor:
