@@ -15,7 +15,7 @@ from mechdistill import study
 from mechdistill.data import notes
 from mechdistill.data.world import WorldSettings
 from mechdistill.errors import InputError
-from mechdistill.study import Study, load_study, schema_text, study_names
+from mechdistill.study import WINDOW_KEYS, Study, load_study, schema_text, study_names
 from mechdistill.yaml_mapping import read_yaml_mapping
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -76,6 +76,7 @@ def test_the_command_line_wins_over_the_overlay() -> None:
         ("distil.seeds", [], r"distil\.seeds is \[\]"),
         ("distil.seeds", [1, 1], r"seeds is \[1, 1\]"),
         ("distil.student.family", "gpt9", r"distil\.student: family names 'gpt9' .*llama, qwen3"),
+        ("distil.student.sliding_window", 8, r"sliding_window is 8: family llama takes no such"),
         ("distil.methods", ["vanilla", "magic"], r"distil: methods names 'magic'.*mech, .*vanilla"),
         ("distil.training", 400, r"distil\.training is 400 \(allowed: a section with the keys"),
         ("distil.training.warmup_steps", 401, r"distil\.training: warmup_steps is 401"),
@@ -100,6 +101,34 @@ def test_the_command_line_wins_over_the_overlay() -> None:
 def test_a_wrong_value_is_named_with_what_is_allowed(key: str, value: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         load_study(nested(key, value), ROOT)
+
+
+def test_a_family_that_slides_takes_a_window() -> None:
+    changes = {"family": "gemma3_text", "sliding_window": 32, "full_attention_every": 2}
+    study = load_study({"distil": {"student": changes}}, ROOT)
+    student = json.loads(study.subset(["distil.student"]))["distil.student"]
+    assert student.items() >= changes.items()
+    assert "sliding_rope_theta" not in student
+
+
+def test_keys_of_windows_that_are_not_given_change_no_parameter() -> None:
+    plain = load_study({}, ROOT).subset(["distil.student", "teacher"])
+    assert not any(key in plain for key in WINDOW_KEYS)
+    nulls = {"distil": {"student": dict.fromkeys(WINDOW_KEYS)}}
+    assert load_study(nulls, ROOT).subset(["distil.student", "teacher"]) == plain
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"family": "qwen3", "full_attention_every": 2}, "says nothing without sliding_window"),
+        ({"family": "qwen3", "sliding_window": 8, "sliding_rope_theta": 9.0}, "no such key"),
+        ({"family": "gemma3_text", "sliding_window": 0}, r"sliding_window is 0 \(allowed: a whole"),
+    ],
+)
+def test_windows_that_no_model_has_are_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        load_study({"distil": {"student": changes}}, ROOT)
 
 
 SHA256 = "0" * 64

@@ -6,13 +6,22 @@ by what the command line gives. No other module knows a default or reads these f
 
 from __future__ import annotations
 
+import ast
 import copy
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+    model_validator,
+)
 
 from mechdistill.errors import InputError
 from mechdistill.study_errors import Layer, explain
@@ -126,6 +135,9 @@ class TextEncoder(Section):
     batch_size: Count
 
 
+WINDOW_KEYS = ("sliding_window", "full_attention_every", "sliding_rope_theta")
+
+
 class Architecture(Section):
     """Shape of a decoder."""
 
@@ -140,15 +152,34 @@ class Architecture(Section):
     """Size of a head; even, since rotary embeddings turn pairs."""
     intermediate_size: Count
     rope_theta: Positive
+    sliding_window: Count | None = None
+    """Keys that a layer sees, the query's own included; null: all. Only families that slide."""
+    full_attention_every: Count | None = None
+    """Every so many-th layer sees all keys all the same."""
+    sliding_rope_theta: Positive | None = None
+    """Of the layers that slide, where the family turns them by angles of their own."""
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
         _require_file("family", self.family, FAMILIES_FOLDER)
+        taken = _options(FAMILIES_FOLDER / f"{self.family}.py")
+        for key in WINDOW_KEYS:
+            value = getattr(self, key)
+            if value is not None and key not in taken:
+                raise ValueError(f"{key} is {value}: family {self.family} takes no such key")
+            if value is not None and self.sliding_window is None:
+                raise ValueError(f"{key} is {value}: it says nothing without sliding_window")
         if self.heads % self.kv_heads:
             raise ValueError(
                 f"kv_heads is {self.kv_heads}: it must divide heads, which is {self.heads}"
             )
         return self
+
+    @model_serializer(mode="wrap")
+    def _without_windows_that_none_asks_for(self, whole: SerializerFunctionWrapHandler) -> Any:
+        """A family that learns to slide changes no parameter of the models that do not."""
+        values = whole(self)
+        return {k: v for k, v in values.items() if k not in WINDOW_KEYS or v is not None}
 
 
 class Training(Section):
@@ -602,6 +633,14 @@ def _require_file(key: str, name: str, folder: Path) -> None:
     there = sorted(path.stem for path in folder.glob("[a-z]*.py"))
     if name not in there:
         raise ValueError(f"{key} names {name!r} (allowed: {', '.join(there)})")
+
+
+def _options(path: Path) -> tuple[str, ...]:
+    """What a family's file names as OPTIONS: read, not imported, since that takes seconds."""
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "OPTIONS":
+            return tuple(ast.literal_eval(node.value))
+    return ()
 
 
 def _validate(values: Mapping[str, Any], layers: list[Layer]) -> Study:
