@@ -24,7 +24,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .DELETE_ON_ERROR:
 
 reproduce: $(READY) $(if $(findstring pretrained,$(STUDY)),$(PRETRAINED))
-	@$(BIN)/python -m mechdistill.reproduce --study $(STUDY) --cores $(CORES)
+	@$(BIN)/python -m mechdistill.reproduce --study '$(STUDY)' --cores '$(CORES)'
 
 test: lint $(PRETRAINED)
 	$(BIN)/python -m pytest

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -109,6 +110,29 @@ def test_unknown_study_is_one_message(
     error = capsys.readouterr().err
     assert "there is no study 'nonsense'" in error
     assert "What to do: Choose one of" in error
+
+
+def test_another_folder_is_one_message(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = Path(__file__).parents[1]
+    monkeypatch.chdir(tmp_path)
+    for name in ("Snakefile", "params.yaml"):
+        assert reproduce.main([]) == 1
+        error = capsys.readouterr().err
+        assert f"{tmp_path} is no checkout of mechdistill: it has no {name}" in error
+        assert "What to do: start the same command in the folder of the checkout" in error
+        assert [path.name for path in tmp_path.iterdir()] == ["Snakefile"] * (name != "Snakefile")
+        shutil.copy(root / "Snakefile", tmp_path)
+
+
+@pytest.mark.parametrize("cores", ["0", "-1", "two"])
+def test_impossible_number_of_cores_is_named(
+    cores: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        reproduce.main([f"--cores={cores}"])
+    assert f"argument --cores: '{cores}' (allowed: a whole number" in capsys.readouterr().err
 
 
 def test_second_run_in_the_same_folder_is_refused(tmp_path: Path) -> None:

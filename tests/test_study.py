@@ -54,6 +54,18 @@ def test_an_overlay_changes_its_keys_and_keeps_the_rest(embedded: Study) -> None
     assert smoke.data.world.evidence_per_region == embedded.data.world.evidence_per_region
 
 
+def test_a_wrong_value_of_the_command_line_is_laid_to_config_and_no_other_one(
+    copied_root: Path,
+) -> None:
+    with pytest.raises(InputError) as caught:
+        load_study({"study": "smoke", "seed": "many"}, ROOT)
+    assert caught.value.what.startswith('--config: seed is "many"')
+    (copied_root / "studies" / "odd.yaml").write_text("heads: {pool_size: 1000}\n")
+    with pytest.raises(InputError) as caught:  # only the name came from the command line
+        load_study({"study": "odd"}, copied_root)
+    assert caught.value.what.startswith("params.yaml + studies/odd.yaml: heads.pool_size is 1000")
+
+
 def test_the_command_line_wins_over_the_overlay() -> None:
     study = load_study({"study": "smoke", "distil": {"seeds": [5]}}, ROOT)
     assert study.distil.seeds == (5,)

@@ -31,7 +31,7 @@ from mechdistill.errors import InputError
 from mechdistill.progress import duration
 from mechdistill.provenance.run import ONE_THREAD
 from mechdistill.provenance.warm import ADDRESS, HEAVY
-from mechdistill.study import load_study
+from mechdistill.study import BASE_FILE, load_study
 
 INTERRUPTED = 130
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
@@ -45,11 +45,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the study; exit status 0, 1 after an error, 130 when stopped."""
     parser = argparse.ArgumentParser(prog="python -m mechdistill.reproduce", description=__doc__)
     parser.add_argument("--study", help="name of an overlay in studies/ (default: params.yaml)")
-    parser.add_argument("--cores", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--cores", type=_at_least_one, default=len(os.sched_getaffinity(0)))
     parser.add_argument("targets", nargs="*", help="files to make (default: the whole study)")
     options = parser.parse_args(arguments)
     root = Path.cwd()
     try:
+        refuse_other_folder(root)
         overrides = {"study": options.study} if options.study else {}
         study = load_study(overrides, root).study
         refuse_second_run(root)
@@ -108,6 +109,21 @@ def warm_process(root: Path) -> Iterator[dict[str, str]]:
         finally:
             server.kill()
             server.wait()
+
+
+def refuse_other_folder(root: Path) -> None:
+    """Refuse to start where there is no workflow to run.
+
+    Raises:
+        InputError: `root` is no checkout of this project.
+    """
+    for name in ("Snakefile", BASE_FILE):
+        if not (root / name).is_file():
+            raise InputError(
+                f"{root} is no checkout of mechdistill: it has no {name}",
+                "start the same command in the folder of the checkout, which holds Snakefile, "
+                f"{BASE_FILE} and Makefile",
+            )
 
 
 def refuse_second_run(root: Path) -> None:
@@ -260,6 +276,12 @@ def stage_times(root: Path, study: str) -> str:
         memory = max(memory, record["peak_memory_bytes"])
     stages = ", ".join(f"{stage} {duration(value)}" for stage, value in seconds.items())
     return f"Time of all jobs: {stages}. At most {memory / 2**20:.0f} MiB in one job."
+
+
+def _at_least_one(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} (allowed: a whole number of at least 1)")
+    return int(text)
 
 
 def _end_with_driver() -> None:

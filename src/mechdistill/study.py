@@ -594,7 +594,8 @@ def load_study(overrides: Mapping[str, Any], root: Path) -> Study:
     """The study that ``overrides`` names (by default that of params.yaml), checked.
 
     Args:
-        overrides: what the command line gives, as a nested mapping; ``study`` names the overlay.
+        overrides: what Snakemake's ``--config`` gives, as a nested mapping; ``study`` names the
+            overlay.
         root: folder of params.yaml and studies/.
 
     Raises :class:`InputError` naming every wrong key with what it may be: unknown study or key,
@@ -614,8 +615,9 @@ def load_study(overrides: Mapping[str, Any], root: Path) -> Study:
                 f"{file}: study is {overlay['study']!r}", f"Write `study: {name}`, as the file."
             )
         layers.append(Layer(file, overlay))
-    if overrides:
-        layers.append(Layer("the command line", overrides))
+    given = {key: value for key, value in overrides.items() if key != "study"}
+    if given:
+        layers.append(Layer("--config", given))
     merged: dict[str, Any] = {}
     for layer in layers:
         merged = _merge(merged, layer.values)
