@@ -50,6 +50,41 @@ def test_time_left_follows_the_shares_of_the_last_run(monkeypatch: pytest.Monkey
     assert text.endswith("(1 of 4 jobs, 30 s so far, about 50 s left)\n")
 
 
+def test_rule_without_a_record_counts_as_an_average_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = iter([0.0, 30.0])
+    monkeypatch.setattr(reproduce.time, "monotonic", lambda: next(now))
+    text = told(["train a | done in 30 s"], {"train": 3.0})  # as long as each of 3 others
+    assert text.endswith("(1 of 4 jobs, 30 s so far, about 1 min 30 s left)\n")
+
+
+def test_passing_line_does_not_wrap_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "30")
+    out = io.StringIO()
+    out.isatty = lambda: True  # type: ignore[method-assign]
+    teller = reproduce.Teller(out, {})
+    for line in ("train a | step 3/9 (33%), 2.0/s, 3 s left", "train a | a long line that stays"):
+        teller.job_line(line)
+    assert out.getvalue() == (
+        "\r\x1b[Ktrain a | step 3/9 (33%), 2.0\r\x1b[Ktrain a | a long line that stays\n"
+    )
+
+
+def test_time_by_stage_is_told_in_the_order_of_the_run(tmp_path: Path) -> None:
+    for name, stage, started in (("a", "report", "02T10"), ("b", "data", "01T12")):
+        artifacts.write_json(
+            tmp_path / f"provenance/runs/tiny/{name}.json",
+            {
+                "outputs": [{"path": f"results/tiny/{stage}/x"}],
+                "started": started,
+                "wall_seconds": 7.0,
+                "peak_memory_bytes": 2**20,
+            },
+        )
+    assert reproduce.stage_times(tmp_path, "tiny") == (
+        "Time of all jobs: data 7 s, report 7 s. At most 1 MiB in one job."
+    )
+
+
 def test_failed_jobs_message_comes_last() -> None:
     out = io.StringIO()
     teller = reproduce.Teller(out, {})

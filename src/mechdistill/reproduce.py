@@ -11,6 +11,7 @@ import argparse
 import ctypes
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,6 +21,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from operator import itemgetter
 from pathlib import Path
 from statistics import fmean
 from typing import IO, TextIO
@@ -68,6 +70,7 @@ def run(root: Path, study: str, cores: int, targets: Sequence[str] = ()) -> int:
     log = root / "logs" / study / "snakemake.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     teller = Teller(sys.stdout, rule_seconds(root, study))
+    teller.begin(study, cores)
     with log.open("w", encoding="utf-8") as kept, warm_process(root) as environment:
         process = subprocess.Popen(
             [*command, "--cores", str(cores), "--", *targets],
@@ -175,6 +178,11 @@ class Teller:
         self._live = out.isatty()
         self._lock = threading.Lock()
 
+    def begin(self, study: str, cores: int) -> None:
+        """Said at once: Snakemake takes some seconds before the first job starts."""
+        several = "" if cores == 1 else "s"
+        self._tell(f"Study {study} on {cores} core{several}: looking what there is to do")
+
     def snakemake_line(self, line: str) -> None:
         """A line of Snakemake's standard error: read for the plan, else kept aside."""
         row = _STATS_ROW.match(line)
@@ -250,28 +258,34 @@ class Teller:
         return ", ".join([*words, f"about {duration(left)} left"] if left is not None else words)
 
     def _seconds_left(self, spent: float) -> float | None:
-        """From the shares of the work done and to do, by the last run's times."""
-        if any(rule not in self._seconds for rule in {*self._planned, *self._done}):
+        """From the shares of the work done and to do, by the last run's times.
+
+        A rule that did not run then counts as an average one.
+        """
+        if not self._seconds:
             return None
-        done = sum(self._seconds[rule] * n for rule, n in self._done.items())
-        whole = sum(self._seconds[rule] * n for rule, n in self._planned.items())
+        average = fmean(self._seconds.values())
+        done = sum(self._seconds.get(rule, average) * n for rule, n in self._done.items())
+        whole = sum(self._seconds.get(rule, average) * n for rule, n in self._planned.items())
         return spent * (whole - done) / done if done > 0 else None
 
     def _tell(self, line: str, passing: bool = False) -> None:
         with self._lock:
             if not self._live:
                 self._out.write(f"{line}\n")
-            else:  # a line of progress is overwritten by what follows
+            else:  # a line of progress is overwritten by what follows, so it must not wrap
+                if passing:
+                    line = line[: shutil.get_terminal_size().columns - 1]
                 self._out.write(f"\r\x1b[K{line}" + ("" if passing else "\n"))
             self._out.flush()
 
 
 def stage_times(root: Path, study: str) -> str:
-    """Time of the jobs by stage and the highest memory, from the records of the study."""
+    """Time of the jobs by stage, first begun first, and the highest memory, from the records."""
     seconds: dict[str, float] = defaultdict(float)
     memory = 0
-    for path in sorted((root / "provenance" / "runs" / study).glob("*.json")):
-        record = artifacts.read_json(path)
+    records = map(artifacts.read_json, (root / "provenance" / "runs" / study).glob("*.json"))
+    for record in sorted(records, key=itemgetter("started")):
         seconds[Path(record["outputs"][0]["path"]).parts[2]] += record["wall_seconds"]
         memory = max(memory, record["peak_memory_bytes"])
     stages = ", ".join(f"{stage} {duration(value)}" for stage, value in seconds.items())
