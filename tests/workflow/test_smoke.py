@@ -112,6 +112,22 @@ def test_jobs_done_again_give_the_same_bytes(
     assert {name: path.read_bytes() for name, path in files.items()} == before
 
 
+def test_deleted_files_are_made_again_and_nothing_else(copy_of_smoke: Checkout) -> None:
+    files = [
+        copy_of_smoke.root / RESULTS / name
+        for name in ("heads/rankings.parquet", "data/data_card.md")
+    ]
+    before = {path: path.read_bytes() for path in files}
+    for path in files:
+        path.unlink()
+    done = copy_of_smoke.run("mechdistill.reproduce", "--study", STUDY, "--cores", "1")
+    assert done.returncode == 0, done.stdout
+    assert {path: path.read_bytes() for path in files} == before
+    started = re.findall(r"^\[\d/2\] (\w+) \| started$", done.stdout, re.MULTILINE)
+    assert sorted(started) == ["rank_heads", "write_data_card"], done.stdout
+    assert copy_of_smoke.planned() == set()
+
+
 def test_smoke_takes_less_than_three_minutes(smoke: Checkout) -> None:
     shares = [(r["cpu_seconds"], r["wall_seconds"]) for r in records(smoke)]
     share = sum(cpu for cpu, _ in shares) / sum(wall for _, wall in shares)
