@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mechdistill import study
-from mechdistill.data import notes
+from mechdistill.data import notes, student_tokenizer
 from mechdistill.data.world import WorldSettings
 from mechdistill.errors import InputError
 from mechdistill.study import WINDOW_KEYS, Study, load_study, schema_text, study_names
@@ -89,6 +89,12 @@ def test_the_command_line_wins_over_the_overlay() -> None:
         ("distil.seeds", [1, 1], r"seeds is \[1, 1\]"),
         ("distil.student.family", "gpt9", r"distil\.student: family names 'gpt9' .*llama, qwen3"),
         ("distil.student.sliding_window", 8, r"sliding_window is 8: family llama takes no such"),
+        ("distil.student_tokenizer", {"model": "bpe"}, r"student_tokenizer\.vocabulary is missing"),
+        (
+            "distil.student_tokenizer",
+            {"model": "bpe", "vocabulary": 258},
+            r"student_tokenizer\.vocabulary is 258 \(allowed: a whole number at least 259",
+        ),
         ("distil.methods", ["vanilla", "magic"], r"distil: methods names 'magic'.*mech, .*vanilla"),
         ("distil.training", 400, r"distil\.training is 400 \(allowed: a section with the keys"),
         ("distil.training.warmup_steps", 401, r"distil\.training: warmup_steps is 401"),
@@ -166,6 +172,7 @@ def test_a_checkpoint_of_which_too_much_or_too_little_is_said_is_refused(
 
 def test_the_study_s_largest_number_of_problems_is_that_of_the_notes() -> None:
     assert study.MAX_PROBLEMS == notes.MAX_PROBLEMS
+    assert study.SMALLEST_BPE == student_tokenizer.SMALLEST
 
 
 def test_the_study_s_limits_of_the_candidate_list_are_those_of_the_world() -> None:

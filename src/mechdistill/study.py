@@ -35,6 +35,8 @@ FAMILIES_FOLDER = Path(__file__).parent / "models" / "families"
 
 # As in mechdistill.data.notes, which is too heavy to import here.
 MAX_PROBLEMS = 6
+# As in mechdistill.data.student_tokenizer: the bytes and three special tokens.
+SMALLEST_BPE = 259
 
 Count = Annotated[int, Field(ge=1)]
 CountOrZero = Annotated[int, Field(ge=0)]
@@ -440,6 +442,15 @@ class Tuning(Section):
     """Of the base student and the order of the data."""
 
 
+class StudentTokenizer(Section):
+    """A tokenizer of the students alone, trained on notes and label names."""
+
+    model: Literal["bpe"]
+    """Byte-level pieces."""
+    vocabulary: Annotated[int, Field(ge=SMALLEST_BPE)]
+    """Tokens at most."""
+
+
 class Distil(Section):
     """Students: methods x seeds."""
 
@@ -447,6 +458,8 @@ class Distil(Section):
     """Each a file of mechdistill/distil/methods."""
     seeds: Annotated[tuple[Seed, ...], Field(min_length=1)]
     student: Architecture
+    student_tokenizer: StudentTokenizer | None
+    """Null: the teacher's."""
     base: Training
     """Of the base student, on notes and label names without reasoning."""
     training: Training

@@ -6,9 +6,10 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from mechdistill.data.alignment import BUCKET, align
+from mechdistill.data.student_tokenizer import train_byte_level_bpe
 from mechdistill.data.token_ends import INSIDE, TokenEnds, ends_in_text
 from tests.data.test_token_ends import TEXTS, TOKENIZERS, any_text
-from tests.small_tokenizers import byte_level, normalising
+from tests.small_tokenizers import BEGIN, END, byte_level, normalising
 
 OTHER = {**TOKENIZERS, "coarser": byte_level(TEXTS * 3, size=520, adds_begin=True)}
 OTHER["composing"] = normalising(TOKENIZERS["byte_level"], "NFC")
@@ -172,6 +173,53 @@ def test_words_of_the_world_are_groups_of_pieces(tokenizer, words) -> None:
     found = align(world, pieces, world.special, pieces.special)
     assert found.first == (BUCKET, *range(len(words)))
     assert set(found.second) == set(range(len(words)))
+
+
+WHITE = st.text(st.sampled_from(" \n\t\u00a0\u2009"), min_size=1, max_size=3)
+
+
+@pytest.mark.parametrize("name", OTHER)
+@given(data=st.data())
+@hypothesis_settings(max_examples=25)
+def test_white_space_of_any_kind_and_length_parts_no_shared_words(tokenizer, name, data) -> None:
+    """The world's tokenizer drops it, others keep it, each run in tokens of its own or none."""
+    parts = [data.draw(st.sampled_from(["#1", ",", "or", "since", "."]))]
+    for _ in range(data.draw(st.integers(0, 6))):
+        parts += [data.draw(WHITE), data.draw(st.sampled_from(["#1", ",", "or", "since", "."]))]
+    text = "".join(parts)
+    world = ends_in_text(tokenizer, text, add_special_tokens=True)
+    pieces = ends_in_text(OTHER[name], text, add_special_tokens=True)
+    found = align(world, pieces, world.special, pieces.special)
+    words = range(len(parts[::2]))
+    assert found.first == (BUCKET, *words)
+    text_of = [g for g, special in zip(found.second, pieces.special, strict=True) if not special]
+    assert text_of == sorted(text_of)
+    assert set(text_of) == set(words)
+
+
+MARKS = {**OTHER, "without_marks": train_byte_level_bpe(TEXTS * 3, 420)}
+
+
+@pytest.mark.parametrize("second", MARKS)
+@given(text=any_text)
+@hypothesis_settings(max_examples=25)
+def test_marks_of_a_chat_template_have_no_group_and_what_is_said_has(second, text) -> None:
+    """Marks are special tokens of all but the last, of which they are text."""
+    prompt = OTHER["byte_level"].apply_chat_template(
+        [{"role": "user", "content": text}], tokenize=False, add_generation_prompt=True
+    )
+    one, other = (
+        ends_in_text(MARKS[name], prompt, add_special_tokens=False).filled()
+        for name in ("byte_level", second)
+    )
+    found = align(one, other, one.special, other.special)
+    marks = set().union(*(bytes_of(one, token) for token, mark in enumerate(one.special) if mark))
+    assert len(marks) == len((2 * BEGIN + END).encode())
+    for side, groups in ((one, found.first), (other, found.second)):
+        shared = [bytes_of(side, token) for token, g in enumerate(groups) if g != BUCKET]
+        said = set().union(*shared)
+        assert not said & marks
+        assert second == "without_marks" or said == set(range(one.size)) - marks
 
 
 def test_only_text_of_one_length_is_aligned() -> None:

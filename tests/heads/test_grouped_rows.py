@@ -1,8 +1,17 @@
+"""Rows over groups of tokens: of any groups, and of those that two tokenizers share."""
+
+from itertools import pairwise
+
+import pytest
 import torch
 from hypothesis import given
+from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
+from mechdistill.data.alignment import align
+from mechdistill.data.token_ends import ends_in_text
 from mechdistill.heads.grouped_rows import group_rows
+from tests.data.test_token_ends import TOKENIZERS, any_text
 
 
 @given(seed=st.integers(0, 999), count=st.integers(1, 5))
@@ -18,6 +27,30 @@ def test_the_mass_of_a_group_is_the_sum_over_its_tokens(seed, count) -> None:
                 tokens = [k for k in range(7) if groups[b, k] % (count + 1) == group]
                 torch.testing.assert_close(found[b, q, group], rows[b, q, tokens].sum())
     torch.testing.assert_close(found.sum(-1), rows.sum(-1))
+
+
+@pytest.mark.parametrize("names", [*pairwise(TOKENIZERS), *((name, name) for name in TOKENIZERS)])
+@given(text=any_text.filter(str.strip), seed=st.integers(0, 999))
+@hypothesis_settings(max_examples=25)
+def test_rows_of_both_tokenizers_keep_their_mass_on_the_same_groups(names, text, seed) -> None:
+    """At every shared position; with one tokenizer the rows of both are the tokens' own."""
+    one, other = (
+        ends_in_text(TOKENIZERS[name], text, add_special_tokens=True).filled() for name in names
+    )
+    found = align(one, other, one.special, other.special)
+    queries = [list(found.queries), list(found.queries.values())]
+    assert all(a < b for side in queries for a, b in pairwise(side))
+    grouped = []
+    for side, groups, at in zip((one, other), (found.first, found.second), queries):
+        generator = torch.Generator().manual_seed(seed)
+        logits = torch.randn(len(side), len(side), generator=generator)
+        rows = logits.masked_fill(torch.ones(logits.shape).triu(1) > 0, -torch.inf).softmax(-1)
+        grouped.append(group_rows(rows[None, at], torch.tensor([groups]), found.count)[0])
+        torch.testing.assert_close(grouped[-1].sum(-1), torch.ones(len(at)))
+    seen = [(rows[:, : found.count] > 0).tolist() for rows in grouped]
+    assert seen[0] == seen[1]
+    if names[0] == names[1]:
+        assert torch.equal(*grouped)
 
 
 def test_one_token_a_group_changes_nothing() -> None:

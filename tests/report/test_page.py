@@ -65,7 +65,7 @@ def page(full, tmp_path_factory):
             "labels_in_macro_f1": {"gold_present": 12},
             "answers_outside_label_space": {"teacher": 0},
         },
-        parameters={"seed": 7, "distil": {"methods": ["vanilla"]}},
+        parameters={"seed": 7, "distil": {"methods": ["vanilla"], "student_tokenizer": None}},
         data_card="# Data card\nNotes are synthetic & <fake>.",
         origin=None,
     )
@@ -215,6 +215,12 @@ def test_claims_survive_the_csv(page, tmp_path):
 def test_measures_survive_the_csv(page):
     back = from_csv(table_csv(page.measures))
     assert to_html(build_table(back, TABLE1, "")) == to_html(build_table(page.measures, TABLE1, ""))
+
+
+def test_what_tokenizers_keep_from_being_compared_is_said_where_they_differ(page):
+    own = {"distil": {"student_tokenizer": {"model": "bpe", "vocabulary": 800}}}
+    assert "(bpe, 800 tokens at most)" in render(replace(page, parameters=own))
+    assert "tokenizer of their own" not in render(page)
 
 
 def test_parameters_are_listed_in_full(page):

@@ -3,6 +3,7 @@
 
 rule cache_targets:
     input:
+        **OTHER_TOKENIZER,
         model="<results>/teacher/model.safetensors",
         config="<results>/teacher/config.json",
         pools="<results>/heads/pools.json",
@@ -30,6 +31,7 @@ rule cache_targets:
             " --traces {input.traces} --examples {input.examples}"
             " --label-space {input.label_space} --tokenizer {input.tokenizer}"
             " --targets {output.targets} --table {output.table}"
+            + " --student-tokenizer {input.student_tokenizer}" * bool(OTHER_TOKENIZER)
         )
 
 
@@ -71,6 +73,7 @@ use rule draw_random_pools as draw_random_student_pools with:
 
 use rule cache_targets as cache_random_targets with:
     input:
+        **OTHER_TOKENIZER,
         model="<results>/teacher/model.safetensors",
         config="<results>/teacher/config.json",
         pools="<results>/heads/random_pools.json",
@@ -85,10 +88,61 @@ use rule cache_targets as cache_random_targets with:
         "<logs>/cache_random_targets.log",
 
 
+if OTHER_TOKENIZER:
+
+    rule train_student_tokenizer:
+        input:
+            label_space="<results>/data/label_space.json",
+        output:
+            tokenizer=STUDENT_TOKENIZER,
+        log:
+            "<logs>/train_student_tokenizer.log",
+        conda:
+            "../../envs/environment.yml"
+        resources:
+            mem_mb=1000,
+            runtime=10,
+        params:
+            p=parameters("seed", "data.world", "distil.student_tokenizer"),
+            code=code("train_student_tokenizer"),
+        shell:
+            job(
+                "train_student_tokenizer.py --label-space {input.label_space}"
+                " --tokenizer {output.tokenizer}"
+            )
+
+    rule retokenise_traces:
+        input:
+            **OTHER_TOKENIZER,
+            traces="<results>/teacher/traces.parquet",
+            examples="<results>/data/examples.parquet",
+            label_space="<results>/data/label_space.json",
+            tokenizer="<results>/data/tokenizer.json",
+        output:
+            student_traces=STUDENT_TRACES,
+        log:
+            "<logs>/retokenise_traces.log",
+        conda:
+            "../../envs/environment.yml"
+        resources:
+            mem_mb=2000,
+            runtime=30,
+        params:
+            p=parameters("traces.max_new_tokens"),
+            code=code("retokenise_traces"),
+        shell:
+            job(
+                "retokenise_traces.py --traces {input.traces} --examples {input.examples}"
+                " --label-space {input.label_space} --tokenizer {input.tokenizer}"
+                " --student-tokenizer {input.student_tokenizer}"
+                " --student-traces {output.student_traces}"
+            )
+
+
 rule train_base_student:
     input:
         label_space="<results>/data/label_space.json",
-        tokenizer="<results>/data/tokenizer.json",
+        tokenizer=STUDENT_TOKENIZER,
     output:
         model="<results>/distil/base/seed{seed}/model.safetensors",
         config="<results>/distil/base/seed{seed}/config.json",
@@ -116,10 +170,10 @@ rule pool_student_heads:
     input:
         base="<results>/distil/base/seed{seed}/model.safetensors",
         config="<results>/distil/base/seed{seed}/config.json",
-        traces="<results>/teacher/traces.parquet",
+        traces=STUDENT_TRACES,
         examples="<results>/data/examples.parquet",
         label_space="<results>/data/label_space.json",
-        tokenizer="<results>/data/tokenizer.json",
+        tokenizer=STUDENT_TOKENIZER,
     output:
         pools="<results>/distil/base/seed{seed}/pools.json",
     log:
@@ -152,10 +206,10 @@ rule train_student:
         config="<results>/distil/base/seed{seed}/config.json",
         pools=student_pools,
         targets=teacher_targets,
-        traces="<results>/teacher/traces.parquet",
+        traces=STUDENT_TRACES,
         examples="<results>/data/examples.parquet",
         label_space="<results>/data/label_space.json",
-        tokenizer="<results>/data/tokenizer.json",
+        tokenizer=STUDENT_TOKENIZER,
         needs=needed,
         tuned=tuned,
     output:

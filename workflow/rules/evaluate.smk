@@ -5,7 +5,7 @@ rule decode_model:
     input:
         model=weights,
         config=configuration,
-        tokenizer="<results>/data/tokenizer.json",
+        tokenizer=own_tokenizer,
         label_space="<results>/data/label_space.json",
         examples="<results>/data/examples.parquet",
     output:
@@ -44,12 +44,12 @@ rule score_model:
         model=weights,
         config=configuration,
         pools=own_pools,
-        tokenizer="<results>/data/tokenizer.json",
+        tokenizer=own_tokenizer,
         label_space="<results>/data/label_space.json",
         examples="<results>/data/examples.parquet",
         traces="<results>/evaluate/{model}/traces.parquet",
         predictions="<results>/evaluate/{model}/predictions.parquet",
-        teacher_traces="<results>/teacher/traces.parquet",
+        teacher_traces=traces_of_the_teacher,
     output:
         scores="<results>/evaluate/{model}/scores.parquet",
         curves="<results>/evaluate/{model}/curves.parquet",

@@ -65,6 +65,12 @@ def needs_of_method(method):
             f"{method_file(method)}: needs: no rule makes {unknown[0]!r}\n"
             f"  What to do: name some of {', '.join(NEEDS)}, or add it to NEEDS of jobs.smk"
         )
+    if declared_needs(method) and STUDY.distil.student_tokenizer is not None:
+        raise WorkflowError(
+            f"distil.methods names {method!r}, which trains on texts in the teacher's tokens, and"
+            " distil.student_tokenizer gives the students others\n"
+            "  What to do: leave the method out, or set distil.student_tokenizer to null"
+        )
     return declared_needs(method)
 
 

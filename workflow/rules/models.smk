@@ -53,6 +53,36 @@ def teacher_targets(wildcards):
     return f"<results>/distil/{random}targets.safetensors"
 
 
+# Students of another tokenizer read notes and reasoning in tokens of their own (distil.smk).
+OTHER_TOKENIZER = (
+    {}
+    if STUDY.distil.student_tokenizer is None
+    else {"student_tokenizer": "<results>/distil/tokenizer.json"}
+)
+STUDENT_TOKENIZER = OTHER_TOKENIZER.get(
+    "student_tokenizer", "<results>/data/tokenizer.json"
+)
+STUDENT_TRACES = (
+    "<results>/distil/traces.parquet"
+    if OTHER_TOKENIZER
+    else "<results>/teacher/traces.parquet"
+)
+
+
+def own_tokenizer(wildcards):
+    """The tokenizer of a model."""
+    if wildcards.model == "teacher":
+        return "<results>/data/tokenizer.json"
+    return STUDENT_TOKENIZER
+
+
+def traces_of_the_teacher(wildcards):
+    """The teacher's traces in the tokens of a model."""
+    if wildcards.model == "teacher":
+        return "<results>/teacher/traces.parquet"
+    return STUDENT_TRACES
+
+
 def phase_of_figure(wildcards):
     """Figure 5 shows the first phase, Figure 8 the second."""
     return {"5": 1, "8": 2}[wildcards.figure]

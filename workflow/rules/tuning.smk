@@ -7,10 +7,10 @@ rule try_setting:
         config="<results>/distil/base/seed{seed}/config.json",
         pools=student_pools,
         targets=teacher_targets,
-        traces="<results>/teacher/traces.parquet",
+        traces=STUDENT_TRACES,
         examples="<results>/data/examples.parquet",
         label_space="<results>/data/label_space.json",
-        tokenizer="<results>/data/tokenizer.json",
+        tokenizer=STUDENT_TOKENIZER,
         needs=needed,
     output:
         trial="<results>/distil/tuning/{method}/seed{seed}/setting{number}.json",

@@ -136,9 +136,15 @@ def prompt_spans(
     The tokenizer's first token is not put before a prompt that spells it out already, as chat
     templates do. A token that is in no character of the prompt has an empty span.
     """
-    spelled_out = tokenizer.bos_token is not None and prompt.startswith(tokenizer.bos_token)
-    encoded: Any = tokenizer.backend_tokenizer.encode(prompt, add_special_tokens=not spelled_out)
+    encoded: Any = tokenizer.backend_tokenizer.encode(
+        prompt, add_special_tokens=not spells_its_begin(tokenizer, prompt)
+    )
     return list(encoded.ids), [(int(start), int(end)) for start, end in encoded.offsets]
+
+
+def spells_its_begin(tokenizer: PreTrainedTokenizerFast, prompt: str) -> bool:
+    """Whether a prompt spells out the tokenizer's first token."""
+    return tokenizer.bos_token is not None and prompt.startswith(tokenizer.bos_token)
 
 
 def encode_trace(tokenizer: PreTrainedTokenizerFast, text: str, prompt: str = "") -> list[int]:

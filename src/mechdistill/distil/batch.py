@@ -88,6 +88,7 @@ class TrainingBatch:
             length=self.padded.ids.shape[1],
             special=torch.isin(self.padded.ids, torch.tensor(sorted(self.special_ids)))
             & self.padded.mask.bool(),
+            groups=_groups(self.sequences, self.padded),
         )
 
     def pair(self) -> tuple[Tensor, Tensor]:
@@ -158,6 +159,16 @@ def _mentions(positions: Sequence[RefinePosition]) -> list[int]:
     return sorted({p for at in positions for p in (*at.shortlist, *at.near_miss)})
 
 
+def _groups(sequences: Sequence[TrainingSequence], padded: Batch) -> Tensor | None:
+    """Group of each token on the padded axis [B, T], -1 for those in none; None without groups."""
+    if not any(sequence.groups for sequence in sequences):
+        return None
+    groups = torch.full_like(padded.ids, -1)
+    for row, (sequence, start) in enumerate(zip(sequences, padded.offset.tolist())):
+        groups[row, start:] = torch.tensor(sequence.groups)
+    return groups
+
+
 def _members(
     sets: Sequence[Sequence[Sequence[int]]],
     mentions: Sequence[Sequence[int]],
@@ -178,9 +189,9 @@ def _members(
 
 
 def _place_rows(rows: Sequence[Tensor], slots: Slots) -> Tensor:
-    """Attention rows [E, n] of each example on the padded axis: [B, E, T]."""
-    placed = torch.zeros(*slots.early.shape, slots.length)
-    for row, (values, start) in enumerate(zip(rows, slots.offset.tolist())):
+    """Attention rows [E, n] of each example on the batch's axis of keys: [B, E, K]."""
+    placed = torch.zeros(*slots.early.shape, slots.columns)
+    for row, (values, start) in enumerate(zip(rows, slots.first_columns())):
         placed[row, : len(values), start : start + values.shape[1]] = values
     return placed
 

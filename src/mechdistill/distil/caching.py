@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -70,6 +71,23 @@ def cache_targets(
     )
 
 
+def without_distributions(targets: Targets, groups: Mapping[str, tuple[int, ...]]) -> Targets:
+    """Targets for students of another tokenizer: their vocabulary is not the teacher's.
+
+    Args:
+        targets: the teacher's, their rows over groups of tokens.
+        groups: of the student's tokens, by example.
+    """
+    # one token that no loss looks at, since batches take rows of it
+    kept = torch.zeros(1, 1, dtype=torch.int32)
+    log_probabilities = torch.full((1, 2), 0.5).log()
+    examples = {
+        name: replace(example, kept=kept, log_probabilities=log_probabilities)
+        for name, example in targets.examples.items()
+    }
+    return replace(targets, examples=examples, groups={name: groups[name] for name in examples})
+
+
 def describe_traces(traces: Sequence[Trace]) -> pd.DataFrame:
     """One row a trace: example, status, used, tokens of the trace, positions of each phase.
 
@@ -104,14 +122,14 @@ def _split(
         batch.examples[row]: ExampleTargets(
             kept=kept[tokens].int(),
             log_probabilities=log_probabilities[tokens],
-            rows=coarse.rows[row, :early, start:],
+            rows=coarse.rows[row, :early, columns],
             alignment=coarse.alignment[row, :early],
             coarse_interaction=coarse.interaction[row, :early],
             loop=refine.loop[row, :late],
             help=refine.help[row, :late],
             refine_interaction=refine.interaction[row, :late],
         )
-        for row, tokens, early, late, start in _parts(batch)
+        for row, tokens, early, late, columns in _parts(batch)
     }
 
 
@@ -142,11 +160,13 @@ def _signals(
     )
 
 
-def _parts(batch: TrainingBatch) -> Iterator[tuple[int, slice, int, int, int]]:
-    """Row, its part of the predicted tokens, its numbers of slots, its first column."""
+def _parts(batch: TrainingBatch) -> Iterator[tuple[int, slice, int, int, slice]]:
+    """Row, its part of the predicted tokens, its numbers of slots, its columns."""
     first = 0
     for row, sequence in enumerate(batch.sequences):
         last = first + len(sequence.predicting)
-        start = int(batch.slots.offset[row])
-        yield row, slice(first, last), len(sequence.early), len(sequence.refine), start
+        start = batch.slots.first_columns()[row]
+        keys = max(sequence.groups) + 1 if sequence.groups else len(sequence.tokens)
+        columns = slice(start, start + keys)
+        yield row, slice(first, last), len(sequence.early), len(sequence.refine), columns
         first = last

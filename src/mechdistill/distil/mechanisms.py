@@ -4,8 +4,10 @@ Teacher (when targets are cached) and student (at every step) go through the sam
 Nothing of one model's width meets another model: rows over the shared keys and scalars leave here.
 
 Shapes: B sequences, E early and R refinement positions, P mentions whose keys are read, T keys on
-the padded axis, H heads, L layers, d width of the residual stream. Early and refinement positions
-are the first E and the last R slots of one tap, so one forward pass serves both phases.
+the padded axis, K keys of the rows that are compared (T; where the student has another tokenizer,
+the groups of tokens that it shares with the teacher, and one for all other tokens), H heads, L
+layers, d width of the residual stream. Early and refinement positions are the first E and the last
+R slots of one tap, so one forward pass serves both phases.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cosine_similarity
 
 from mechdistill.heads.coarse import drop_sinks, kurtosis, log_kurtosis
+from mechdistill.heads.grouped_rows import group_rows
 from mechdistill.heads.pools import Pools
 from mechdistill.heads.refine import loop_back
 from mechdistill.models.tap import LayerRecord, Tap, pooled_write
@@ -43,14 +46,40 @@ class Slots:
     """T, the padded length."""
     special: Tensor
     """bool [B, T]: special tokens, padding not among them."""
+    groups: Tensor | None = None
+    """[B, T]: group of each token, -1 for sinks and padding; None: every token is one by itself."""
+
+    @property
+    def columns(self) -> int:
+        """K."""
+        return self.length if self.groups is None else int(self.groups.max()) + 2
+
+    def first_columns(self) -> list[int]:
+        """Where on the axis of K keys the first one of each sequence lies."""
+        return [0] * len(self.offset) if self.groups is not None else self.offset.tolist()
+
+    def comparable(self, rows: Tensor) -> Tensor:
+        """Rows [B, E, T] over the K keys that are compared: [B, E, K]."""
+        return rows if self.groups is None else group_rows(rows, self.groups, self.columns - 1)
+
+    def comparable_keys(self, visible: Tensor) -> Tensor:
+        """bool [B, E, T] -> [B, E, K]: a group is visible where some token of it is.
+
+        A position that is compared sees all of a group or nothing of it, but at a window's end.
+        """
+        return visible if self.groups is None else self.comparable(visible.float()) > 0
 
     def sink_keys(self) -> Tensor:
-        """bool [B, 1, T]: the first token of each sequence, and special tokens.
+        """bool [B, 1, K]: the first token of each sequence, and special tokens.
 
         They collect the attention that heads do not need; a row that rests on them is as sharp as
         a row can be and says nothing about where the model reads. The same keys as
-        `mechdistill.heads.places.Places.sinks`.
+        `mechdistill.heads.places.Places.sinks`. With groups it is the one key of all that have
+        none.
         """
+        if self.groups is not None:
+            last = torch.arange(self.columns, device=self.early.device) == self.columns - 1
+            return last.expand(len(self.offset), 1, -1)
         keys = torch.arange(self.length, device=self.early.device)
         return (keys == self.offset[:, None, None]) | self.special[:, None]
 
@@ -93,7 +122,7 @@ class CoarseSignals:
     """Phase 1 at the early positions."""
 
     rows: Tensor
-    """abar_q without the sinks [B, E, T], adding to one over the keys that remain."""
+    """abar_q without the sinks [B, E, K], adding to one over the keys that remain."""
     alignment: Tensor
     """A(q) [B, E]."""
     interaction: Tensor
@@ -137,7 +166,7 @@ def phase_signals(
 def no_signals(slots: Slots) -> tuple[CoarseSignals, RefineSignals]:
     """What a model without any pool has: zeros."""
     early, refine = torch.zeros(slots.early.shape), torch.zeros(slots.refine.shape)
-    rows = torch.zeros(*slots.early.shape, slots.length)
+    rows = torch.zeros(*slots.early.shape, slots.columns)
     return CoarseSignals(rows, early, early), RefineSignals(refine, refine, refine)
 
 
@@ -188,6 +217,7 @@ def coarse_signals(
             and so a PCS, of 0.
     """
     rows, visible = pooled_rows(records, pools, slots.early.shape[1])
+    rows, visible = slots.comparable(rows), slots.comparable_keys(visible)
     rows, readable = drop_sinks(rows, visible, slots.sink_keys())
     alignment = cosine_similarity(writes, anchors.detach()[:, None], dim=-1)
     sharpness = log_kurtosis(kurtosis(rows, readable, minimum_keys=minimum_keys))

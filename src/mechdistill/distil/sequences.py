@@ -31,6 +31,9 @@ class TrainingSequence:
     """Query positions of phase 1, in the order of the cached signals."""
     refine: tuple[RefinePosition, ...] = ()
     """Refinement positions of phase 2, in the order of the cached signals."""
+    groups: tuple[int, ...] = ()
+    """Group of each token, in which its attention is compared with that of a model of another
+    tokenizer, or -1; empty: every token is one by itself."""
 
 
 def whole_trace(trace: Trace) -> TrainingSequence:

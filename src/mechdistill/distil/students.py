@@ -84,8 +84,8 @@ def train_student(
     tokenizer = load_tokenizer(files.tokenizer)
     model = load_model(files.base, files.config).train()
     method.read(Material(tokenizer, model, files.needs))
-    sequences = method.prepare(traces)
     targets = method.targets(read_targets(files.targets))
+    sequences = targets.aligned(method.prepare(traces))
     anchors = anchors_by_example(
         model,
         read_examples(files.examples, "training"),
@@ -109,7 +109,8 @@ def train_student(
     history, spent = train(model, objective, settings, saved, f"{method.name} step")
     method.finish(model)
     written = len(traces) + method.further_generations()
-    return Trained(model, history, spent, written, method.left_out()), saved
+    left_out = (*method.left_out(), *targets.left_out())
+    return Trained(model, history, spent, written, left_out), saved
 
 
 def settings_of(

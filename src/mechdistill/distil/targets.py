@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
 from mechdistill.artifacts import how_to_make, read_tensors, write_tensors
+from mechdistill.distil.sequences import TrainingSequence
 from mechdistill.errors import InputError
 
 
@@ -21,7 +22,7 @@ from mechdistill.errors import InputError
 class ExampleTargets:
     """The teacher on one trace.
 
-    n tokens in all, m of them predicted, E early and R refinement positions, k cached tokens.
+    n keys in all, m predicted tokens, E early and R refinement positions, k cached tokens.
     """
 
     kept: Tensor
@@ -51,9 +52,36 @@ class Targets:
     """Heads in the teacher's pool of each phase: with none, the phase has no signal to learn."""
     minimum_keys: int
     """Visible keys that a row needs to have a kurtosis: the student is read as the teacher was."""
+    groups: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    """Where the student has another tokenizer, by example: group of each of its tokens, whose
+    attention is compared with column g of the rows, or -1. Then no distribution is cached: the
+    vocabularies differ."""
+
+    def aligned(self, sequences: Sequence[TrainingSequence]) -> list[TrainingSequence]:
+        """The sequences as they can be compared with the teacher.
+
+        Args:
+            sequences: in the student's tokens, each the whole of an example's trace or its
+                beginning.
+        """
+        if not self.groups:
+            return list(sequences)
+        return [
+            replace(
+                sequence,
+                groups=self.groups[sequence.example][: len(sequence.tokens)],
+                teacher_rows=(-1,) * len(sequence.predicting),
+            )
+            for sequence in sequences
+        ]
+
+    def left_out(self) -> tuple[str, ...]:
+        """What no student of these targets can learn, for the record."""
+        return ("cot_kl: student and teacher have different vocabularies",) if self.groups else ()
 
 
-_RAGGED = tuple(field.name for field in fields(ExampleTargets))
+_RAGGED = tuple(each.name for each in fields(ExampleTargets))
+_GROUPS = "groups"
 
 
 def write_targets(path: str | Path, targets: Targets) -> None:
@@ -61,10 +89,12 @@ def write_targets(path: str | Path, targets: Targets) -> None:
     names = list(targets.examples)
     of = [targets.examples[name] for name in names]
     tensors: dict[str, Tensor] = {}
-    for field in _RAGGED:
-        values = [getattr(example, field) for example in of]
-        tensors[f"{field}.shape"] = torch.tensor([value.shape for value in values])
-        tensors[field] = torch.cat([value.flatten() for value in values])
+    ragged = {name: [getattr(example, name) for example in of] for name in _RAGGED}
+    if targets.groups:
+        ragged[_GROUPS] = [torch.tensor(targets.groups[name]) for name in names]
+    for name, values in ragged.items():
+        tensors[f"{name}.shape"] = torch.tensor([value.shape for value in values])
+        tensors[name] = torch.cat([value.flatten() for value in values])
     about = {
         "examples": json.dumps(names),
         "minimum_keys": str(targets.minimum_keys),
@@ -84,20 +114,22 @@ def read_targets(path: str | Path) -> Targets:
         names = json.loads(about["examples"])
         pool_sizes = {int(p): size for p, size in json.loads(about["pool_sizes"]).items()}
         minimum_keys = int(about["minimum_keys"])
-        ragged = {field: _split(tensors, field) for field in _RAGGED}
+        ragged = {name: _split(tensors, name) for name in _RAGGED}
+        groups = _split(tensors, _GROUPS) if _GROUPS in tensors else []
     except (KeyError, RuntimeError) as error:
         raise InputError(
             f"{path} is not a cache of teacher targets ({error})",
             how_to_make(path),
         ) from error
     examples = {
-        name: ExampleTargets(**{field: ragged[field][number] for field in _RAGGED})
+        name: ExampleTargets(**{quantity: ragged[quantity][number] for quantity in _RAGGED})
         for number, name in enumerate(names)
     }
-    return Targets(examples, pool_sizes, minimum_keys)
+    grouped = {name: tuple(of.tolist()) for name, of in zip(names, groups)}
+    return Targets(examples, pool_sizes, minimum_keys, grouped)
 
 
-def _split(tensors: Mapping[str, Tensor], field: str) -> Sequence[Tensor]:
-    shapes = tensors[f"{field}.shape"]
-    parts = torch.split(tensors[field], shapes.prod(1).tolist())
+def _split(tensors: Mapping[str, Tensor], name: str) -> Sequence[Tensor]:
+    shapes = tensors[f"{name}.shape"]
+    parts = torch.split(tensors[name], shapes.prod(1).tolist())
     return [part.view(shape) for part, shape in zip(parts, shapes.tolist())]

@@ -104,6 +104,7 @@ def render(page: Page) -> str:
         definitions=[
             *page_rows.definition_lines(page.definitions),
             page_rows.undefined_line(page.measures),
+            *page_rows.tokenizer_lines(page.parameters["distil"]),
         ],
         environment=environment_line(),
         parameters=json.dumps(page.parameters, indent=2, ensure_ascii=False),

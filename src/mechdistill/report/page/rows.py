@@ -235,3 +235,18 @@ def definition_lines(definitions: Mapping[str, Any]) -> Sequence[str]:
         outside = sum(definitions["answers_outside_label_space"].values())
         lines.append(f"Answers outside the label space, dropped before scoring: {outside}.")
     return lines
+
+
+def tokenizer_lines(distil: Mapping[str, Any]) -> Sequence[str]:
+    """What students whose tokenizer is not the teacher's cannot be compared in."""
+    own = distil["student_tokenizer"]
+    if own is None:
+        return []
+    return [
+        f"The students have a tokenizer of their own ({own['model']}, {own['vocabulary']} tokens "
+        "at most). What counts tokens is in each model's own and cannot be compared between "
+        "teacher and students: perplexity is that of a token, the early window of a model's own "
+        "reasoning (Focus, Confusion, their curves) is as many tokens but not as much text, "
+        "margins are those of the first token that parts two labels, and rows have a kurtosis "
+        "over more keys.",
+    ]
