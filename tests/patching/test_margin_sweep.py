@@ -27,7 +27,7 @@ def every_event(monkeypatch):
     kept = []
 
     def keeping(original):
-        return lambda *args: kept.extend(original(*args)) or kept
+        return lambda *args, **sites: kept.extend(original(*args, **sites)) or kept
 
     for name in ("_sweep", "_sweep_prompts"):
         monkeypatch.setattr(margin_sweep, name, keeping(getattr(margin_sweep, name)))
@@ -119,6 +119,19 @@ def test_all_outputs_at_the_event_carry_the_whole_margin_over(model, pairs, ever
     for effect in every_event:
         assert effect.patched[site, 0, -1] == pytest.approx(effect.clean, abs=5e-5)
         assert effect.patched[site, 1, -1] == pytest.approx(effect.corrupted, abs=5e-5)
+
+
+@pytest.mark.parametrize("site", SITES)
+def test_one_site_alone_is_as_among_both(model, pairs, site):
+    def sweep(sites):
+        masks = head_masks(SETS, LAYERS, HEADS)
+        return sweep_margins(model, pairs, 1, masks, pad_id=0, branches_per_pass=100, sites=sites)
+
+    both, one = sweep(SITES), sweep([site])
+    assert len(one) == len(both) > 0
+    for alone, among in zip(one, both):
+        assert (alone.clean, alone.corrupted) == (among.clean, among.corrupted)
+        assert (alone.patched[0] == among.patched[SITES.index(site)]).all()
 
 
 def test_twin_that_is_the_prompt_itself_has_no_effect(model, pairs, every_event):

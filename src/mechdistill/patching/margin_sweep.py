@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,7 @@ class EventEffects:
         event: its number among the phase's events of the trace.
         metric: the name of its margin, see `margin_metric`.
         clean, corrupted: without patching.
-        patched: [sites, directions, conditions], in the order of SITES and DIRECTIONS.
+        patched: [sites, directions, conditions], in the order of the sweep's sites and DIRECTIONS.
     """
 
     example: str
@@ -61,6 +62,7 @@ def sweep_margins(
     *,
     pad_id: int,
     branches_per_pass: int,
+    sites: Sequence[Site] = SITES,
 ) -> list[EventEffects]:
     """Margins at every event of the phase under every condition.
 
@@ -70,8 +72,10 @@ def sweep_margins(
     Args:
         masks: heads of each condition [C, L, H].
         branches_per_pass: patched positions that are run together.
+        sites: what of a head is replaced; the first axis of the effects.
     """
-    return _taken_decisions(_sweep, model, pairs, phase, masks, pad_id, branches_per_pass)
+    sweep = partial(_sweep, sites=sites)
+    return _taken_decisions(sweep, model, pairs, phase, masks, pad_id, branches_per_pass)
 
 
 @dataclass(frozen=True)
@@ -185,6 +189,7 @@ def _sweep(
     masks: Tensor,
     pad_id: int,
     branches_per_pass: int,
+    sites: Sequence[Site],
 ) -> list[EventEffects]:
     events = _Events.of(pairs, phase)
     (clean, at), (corrupted, _) = (
@@ -193,11 +198,11 @@ def _sweep(
     masks = _with_baseline(masks)
     groups = [masks[i : i + SIDE_BY_SIDE] for i in range(0, len(masks), SIDE_BY_SIDE)]
     per_pass = max(1, branches_per_pass // len(groups[0]))
-    margins = torch.empty(len(SITES), len(DIRECTIONS), len(at), len(masks))
+    margins = torch.empty(len(sites), len(DIRECTIONS), len(at), len(masks))
     for start in range(0, len(at), per_pass):
         part = slice(start, start + per_pass)
         sides = clean.part(part), corrupted.part(part)
-        for i, site in enumerate(SITES):
+        for i, site in enumerate(sites):
             for j, (donor, recipient) in enumerate((sides, sides[::-1])):
                 logits = [_patch(model, recipient, donor, at[part], g, site) for g in groups]
                 margins[i, j, part] = decision_margin(
