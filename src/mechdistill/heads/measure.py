@@ -69,7 +69,7 @@ def measure_heads(
     for reading in read_all(model, all_places(traces, examples, space, tokenizer), batch_size):
         order += [places.example for places in reading.places]
         margins.append(_margins(reading))
-        for key, values in _scores(reading, minimum_keys):
+        for key, values in score_variants(reading, minimum_keys):
             found.setdefault(key, []).append(values)
     tables = [
         head_rows(
@@ -105,18 +105,16 @@ def margin_deviation(margins: pd.DataFrame) -> float:
 
 
 @torch.no_grad()
-def _scores(reading: Reading, minimum_keys: int) -> Iterator[tuple[_Named, Tensor]]:
-    """Each variant's values [B, L, H]."""
-    for phase, scores in (
-        (1, EarlyScores(reading, minimum_keys)),
-        (2, RefinementScores(reading)),
-    ):
-        by_layer: dict[_Named, list[Tensor]] = {}
-        for layer in reading.layers:
+def score_variants(reading: Reading, minimum_keys: int) -> Iterator[tuple[_Named, Tensor]]:
+    """Each variant's name and its values [B, L, H]."""
+    phases = ((1, EarlyScores(reading, minimum_keys)), (2, RefinementScores(reading)))
+    by_layer: dict[_Named, list[Tensor]] = {}
+    for layer in reading.layers:  # the outer loop: both phases need the layer's writes
+        for phase, scores in phases:
             for score, anchor, sinks, values in scores.of_layer(layer):
                 by_layer.setdefault((phase, score, anchor, sinks), []).append(values)
-        for key, layers in by_layer.items():
-            yield key, torch.stack(layers, dim=1)
+    for key, layers in by_layer.items():
+        yield key, torch.stack(layers, dim=1)
 
 
 def _margins(reading: Reading) -> pd.DataFrame:
