@@ -10,6 +10,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PRETRAINED := $(VENV)/.ready-pretrained
+RIVALS := .venv-bench
 PIP := $(BIN)/python -m pip install -q
 
 # One thread a job, two jobs side by side: at this size a second thread gains nothing, and threads
@@ -20,7 +21,7 @@ export OMP_WAIT_POLICY := PASSIVE
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: reproduce test environment lint unit schema stages picture store lock clean
+.PHONY: reproduce test environment lint unit bench schema stages picture store lock clean
 .DELETE_ON_ERROR:
 
 reproduce: $(READY) $(if $(findstring pretrained,$(STUDY)),$(PRETRAINED))
@@ -70,6 +71,19 @@ lint: $(READY)
 unit: $(READY) $(PRETRAINED)
 	$(BIN)/python -m pytest -m "not workflow"
 
+# docs/benchmarks.md, measured anew where code changed; QUICK=1 only tries tiny sizes.
+bench: $(READY) $(RIVALS)/.ready
+	$(BIN)/python -m benchmarks.run $(if $(QUICK),--quick)
+	$(if $(QUICK),,$(BIN)/python -m benchmarks.limits)
+	$(if $(QUICK),,$(BIN)/python -m benchmarks.page)
+
+# What the benchmarks compare with, apart from our own environment. Without it the page says so.
+$(RIVALS)/.ready: envs/bench.txt envs/torch.txt
+	@echo "environment of the rivals: transformer-lens, nnsight (some minutes)"
+	@{ $(PYTHON) -m venv $(RIVALS) && $(RIVALS)/bin/pip install -q -r envs/torch.txt && \
+		$(RIVALS)/bin/pip install -q --no-deps -r envs/bench.txt && touch $@; } || \
+		echo "it could not be installed: measured without"
+
 # A picture of the rules; needs Graphviz.
 picture: $(READY)
 	$(BIN)/python workflow/tools/draw_rules.py
@@ -94,4 +108,4 @@ lock:
 		--no-header --no-emit-options -o requirements.txt requirements-dev.in
 
 clean:
-	rm -rf $(VENV) .venv-lock .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) $(RIVALS) .venv-lock .mypy_cache .ruff_cache .pytest_cache
