@@ -31,7 +31,8 @@ def unembed_anchor(unembedding: Tensor, gain: Tensor, anchors: Sequence[Sequence
     Returns:
         [d].
     """
-    return (_centroid(unembedding, anchors) - unembedding.mean(0)) * gain
+    centroid = _centroid(unembedding, anchors)
+    return (centroid - unembedding.mean(0, dtype=centroid.dtype)) * gain
 
 
 def embed_anchor(embedding: Tensor, anchors: Sequence[Sequence[int]]) -> Tensor:
@@ -50,10 +51,13 @@ def context_anchor(residual: Tensor, mentions: Tensor) -> Tensor:
         [B, d]; zero for an example that names no anchor in its prompt.
     """
     weights = mentions.to(residual.dtype)
-    return torch.einsum("bt,btd->bd", weights, residual) / weights.sum(1, True).clamp_min(1)
+    total = torch.einsum("bt,btd->bd", weights, residual)
+    wide = total.to(torch.promote_types(residual.dtype, torch.float32))
+    return wide / mentions.sum(1, True).clamp_min(1)
 
 
 def _centroid(rows: Tensor, anchors: Sequence[Sequence[int]]) -> Tensor:
     if not anchors or not all(anchors):
         raise ValueError("an example needs at least one anchor, and each anchor a token")
-    return torch.stack([rows[list(ids)].mean(0) for ids in anchors]).mean(0)
+    wide = torch.promote_types(rows.dtype, torch.float32)
+    return torch.stack([rows[list(ids)].mean(0, dtype=wide) for ids in anchors]).mean(0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import torch
 from torch import Tensor
 
 from mechdistill.heads.anchors import ANCHOR_SPACES
@@ -67,6 +68,7 @@ class EarlyScores:
         # the expectation over random draws of as many tokens, without drawing
         share = self._evidence.sum(-1) / self._others.sum(-1).clamp_min(1)
         other = attention_mass(rows, self._others[:, None]) * share[:, None, None]
+        other = other.masked_fill(share[:, None, None] == 0, torch.nan)  # no number to match
         yield from self._means("attention_evidence", "", "", evidence)
         yield from self._means("attention_other", "", "", other)
 

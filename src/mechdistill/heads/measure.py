@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from mechdistill.data.examples import Example
 from mechdistill.data.labels import LabelSpace
 from mechdistill.errors import InputError
 from mechdistill.heads.early_scores import EarlyScores
-from mechdistill.heads.places import all_places
+from mechdistill.heads.places import Places, all_places
 from mechdistill.heads.reading import Reading, read_all
 from mechdistill.heads.refinement_scores import RefinementScores
 from mechdistill.heads.tables import head_rows
@@ -63,13 +63,34 @@ def measure_heads(
         minimum_keys: see `mechdistill.heads.coarse.kurtosis`.
         batch_size: traces a forward pass.
     """
+    places = all_places(traces, examples, space, tokenizer)
+    return measure_places(
+        model, places, name=name, minimum_keys=minimum_keys, batch_size=batch_size
+    )
+
+
+def measure_places(
+    model: Any,
+    places: Sequence[Places],
+    *,
+    name: str,
+    minimum_keys: int,
+    batch_size: int,
+    phases: Collection[int] = (1, 2),
+) -> Measured:
+    """Measure all heads of a model at places that are known, of whatever texts.
+
+    Args:
+        phases: whose scores to compute; phase 1 needs an anchor in every place.
+        model, name, minimum_keys, batch_size: see `measure_heads`.
+    """
     found: dict[_Named, list[Tensor]] = {}
     order: list[str] = []
     margins: list[pd.DataFrame] = []
-    for reading in read_all(model, all_places(traces, examples, space, tokenizer), batch_size):
-        order += [places.example for places in reading.places]
+    for reading in read_all(model, places, batch_size):
+        order += [place.example for place in reading.places]
         margins.append(_margins(reading))
-        for key, values in score_variants(reading, minimum_keys):
+        for key, values in score_variants(reading, minimum_keys, phases):
             found.setdefault(key, []).append(values)
     tables = [
         head_rows(
@@ -105,12 +126,17 @@ def margin_deviation(margins: pd.DataFrame) -> float:
 
 
 @torch.no_grad()
-def score_variants(reading: Reading, minimum_keys: int) -> Iterator[tuple[_Named, Tensor]]:
+def score_variants(
+    reading: Reading, minimum_keys: int, phases: Collection[int] = (1, 2)
+) -> Iterator[tuple[_Named, Tensor]]:
     """Each variant's name and its values [B, L, H]."""
-    phases = ((1, EarlyScores(reading, minimum_keys)), (2, RefinementScores(reading)))
+    of_phase = [
+        (phase, EarlyScores(reading, minimum_keys) if phase == 1 else RefinementScores(reading))
+        for phase in sorted(phases)
+    ]
     by_layer: dict[_Named, list[Tensor]] = {}
     for layer in reading.layers:  # the outer loop: both phases need the layer's writes
-        for phase, scores in phases:
+        for phase, scores in of_phase:
             for score, anchor, sinks, values in scores.of_layer(layer):
                 by_layer.setdefault((phase, score, anchor, sinks), []).append(values)
     for key, layers in by_layer.items():

@@ -64,14 +64,14 @@ class Reading:
 
     def refine_queries(self, layer: int) -> Tensor:
         """Queries [B, H, R, D] after rotary."""
-        return self.records[layer].query[:, :, self.early.shape[1] :]
+        return widened(self.records[layer].query[:, :, self.early.shape[1] :])
 
     def at_mentions(self, layer: int) -> tuple[Tensor, Tensor]:
-        """Keys and values at the mentions [B, H, P, D]."""
+        """Keys, and values in the model's own precision, at the mentions [B, H, P, D]."""
         record = self.records[layer]
         if record.key is None or record.value is None:
             raise ValueError("the tap was not asked for keys")
-        return record.key, record.value
+        return widened(record.key), record.value
 
     def rows_at_mentions(self, layer: int) -> Tensor:
         """Attention on the mentions [B, H, R, P]; unused mention slots hold whatever key 0 gets."""
@@ -83,7 +83,8 @@ class Reading:
         """Delta^h(q) at the early [B, H, E, d] and the refinement slots [B, H, R, d]."""
         if layer not in self.written:
             self.written.clear()
-            self.written[layer] = head_writes(self.model, layer, self.records[layer].mixed)
+            writes = head_writes(self.model, layer, self.records[layer].mixed)
+            self.written[layer] = widened(writes)
         count, writes = self.early.shape[1], self.written[layer]
         return writes[:, :, :count], writes[:, :, count:]
 
@@ -120,7 +121,8 @@ class Reading:
         Args:
             matched: only mentions paired on distance (`match_on_distance`).
         """
-        sets = torch.zeros(2, *self.refine.shape, self.mentions.shape[1], dtype=torch.bool)
+        shape = (2, *self.refine.shape, self.mentions.shape[1])
+        sets = torch.zeros(shape, dtype=torch.bool, device=self.refine.device)
         for row, places in enumerate(self.places):
             column = {position: p for p, position in enumerate(places.mentions())}
             for slot, at in enumerate(places.refine):
@@ -131,16 +133,19 @@ class Reading:
 
     def pair_ids(self) -> tuple[Tensor, Tensor]:
         """Target and foil of each refinement slot's own clause [B, R, 1], -1 in unused slots."""
-        targets = pad_right([[at.target for at in places.refine] for places in self.places], -1)
-        foils = pad_right([[at.foil for at in places.refine] for places in self.places], -1)
+        targets = self._ids([[at.target for at in places.refine] for places in self.places])
+        foils = self._ids([[at.foil for at in places.refine] for places in self.places])
         return targets[..., None], foils[..., None]
 
     def label_ids(self) -> tuple[Tensor, Tensor]:
         """All gold labels and all near-misses of the example, for every slot [B, R, k]."""
         slots = self.refine.shape[1]
-        gold = pad_right([places.gold for places in self.places], -1)
-        near = pad_right([places.near for places in self.places], -1)
+        gold = self._ids([places.gold for places in self.places])
+        near = self._ids([places.near for places in self.places])
         return gold[:, None].expand(-1, slots, -1), near[:, None].expand(-1, slots, -1)
+
+    def _ids(self, rows: Sequence[Sequence[int]]) -> Tensor:
+        return pad_right(rows, -1, self.refine.device)
 
     @torch.no_grad()
     def margins(self) -> Tensor:
@@ -154,7 +159,7 @@ def read(model: Any, places: Sequence[Places], *, keep_trunk: bool = False) -> R
     Args:
         keep_trunk: keep the pass's keys and values, for gradients through later layers.
     """
-    batch = left_pad([p.tokens for p in places], model.config.pad_token_id)
+    batch = left_pad([p.tokens for p in places], _padding(model), model.device)
     early = batch.positions([p.early for p in places])
     refine = batch.positions([[at.query for at in p.refine] for p in places])
     mentions = batch.positions([p.mentions() for p in places])
@@ -178,7 +183,7 @@ def read(model: Any, places: Sequence[Places], *, keep_trunk: bool = False) -> R
         mentions=mentions,
         records=tap.record,
         context=stream.entering,
-        h_final=stream.final.gather(1, at),
+        h_final=widened(stream.final.gather(1, at)),
         trunk=None if cache is None else Trunk.of(batch.ids, batch.mask, cache),
     )
 
@@ -193,7 +198,18 @@ def read_all(model: Any, places: Sequence[Places], batch_size: int) -> Iterator[
 
 def _keys(batch: Batch, positions: Sequence[Sequence[int]]) -> Tensor:
     at = batch.positions(positions)
-    return (at[..., None] == torch.arange(batch.ids.shape[1])).any(1)
+    return (at[..., None] == torch.arange(batch.ids.shape[1], device=at.device)).any(1)
+
+
+def widened(values: Tensor) -> Tensor:
+    """In fp32 where the model computes in half precision: scores are sums and small differences."""
+    return values.to(torch.promote_types(values.dtype, torch.float32))
+
+
+def _padding(model: Any) -> int:
+    """Any id will do where a model names none: padding is masked."""
+    named = model.config.pad_token_id
+    return 0 if named is None else int(named)
 
 
 def slot_mean(values: Tensor, used: Tensor) -> Tensor:

@@ -86,7 +86,7 @@ def attended_mixed(
         The mixed values [B, H, Q, D], zero where no key is attended, and whether any is [B, H, Q].
     """
     attended = (rows > threshold) & members[:, None]
-    return (rows * attended) @ value, attended.any(-1)
+    return (rows * attended).to(value.dtype) @ value, attended.any(-1)
 
 
 def refine_score(qk: Tensor, ov: Tensor) -> Tensor:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from mechdistill.heads.coarse import attention_mass
-from mechdistill.heads.reading import Reading, slot_mean
+from mechdistill.heads.reading import Reading, slot_mean, widened
 from mechdistill.heads.refine import (
     attended_mixed,
     helpfulness,
@@ -48,7 +48,8 @@ class RefinementScores:
             self._all_labels = margin_gradient(model, reading.h_final, *reading.label_ids())
         if reading.trunk is None:
             raise ValueError("the reading was not asked to keep its keys and values")
-        self._total = total_margin_gradients(model, reading.trunk, reading.refine, *pair).detach()
+        total = total_margin_gradients(model, reading.trunk, reading.refine, *pair)
+        self._total = widened(total.detach())
 
     def of_layer(self, layer: int) -> Iterator[tuple[str, str, str, Tensor]]:
         """Score, "" (no anchor space), "" (sinks stay) and the heads' means [B, H]."""
@@ -82,7 +83,8 @@ class RefinementScores:
         rows = self._reading.rows_at_mentions(layer)
         mixed, attended = attended_mixed(rows, value, self._sets[0])
         all_mixed = self._reading.records[layer].mixed[:, :, self._reading.early.shape[1] :]
-        attended_writes = head_writes(self._reading.model, layer, mixed, run=all_mixed)
+        writes_there = head_writes(self._reading.model, layer, mixed, run=all_mixed)
+        attended_writes = widened(writes_there)
         return {
             "help": helpfulness(writes, self._direct),
             "help_cosine": helpfulness_cosine(writes, self._direct),

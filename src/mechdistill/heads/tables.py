@@ -26,7 +26,7 @@ def head_rows(values: Tensor, examples: Sequence[str], **constant: str | int) ->
             "layer": layer,
             "head": head,
             "example": np.asarray(examples, dtype=object)[example],
-            "value": values.double().numpy().ravel(),
+            "value": values.double().cpu().numpy().ravel(),
         }
     )
     for place, (column, value) in enumerate(constant.items()):

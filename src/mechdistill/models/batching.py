@@ -34,26 +34,26 @@ class Batch:
         """
         if len(positions) != len(self.ids):
             raise ValueError(f"{len(positions)} lists of positions for {len(self.ids)} sequences")
-        slots = pad_right(positions, -1)
+        slots = pad_right(positions, -1, self.offset.device)
         return torch.where(slots >= 0, slots + self.offset[:, None], -1)
 
 
-def left_pad(sequences: Sequence[Sequence[int]], pad_id: int) -> Batch:
+def left_pad(
+    sequences: Sequence[Sequence[int]], pad_id: int, device: torch.device | None = None
+) -> Batch:
     """One batch from sequences of token ids, the last tokens aligned."""
-    lengths = torch.tensor([len(sequence) for sequence in sequences])
-    width = int(lengths.max())
-    ids = torch.full((len(sequences), width), pad_id)
-    for row, sequence in enumerate(sequences):
-        ids[row, width - len(sequence) :] = torch.as_tensor(sequence)
-    offset = width - lengths
-    mask = (torch.arange(width) >= offset[:, None]).long()
-    return Batch(ids, mask, offset)
+    lengths = [len(sequence) for sequence in sequences]
+    width = max(lengths)
+    ids = [[pad_id] * (width - len(sequence)) + list(sequence) for sequence in sequences]
+    offset = width - torch.tensor(lengths, device=device)
+    mask = (torch.arange(width, device=device) >= offset[:, None]).long()
+    return Batch(torch.tensor(ids, device=device), mask, offset)
 
 
-def pad_right(rows: Sequence[Sequence[int]], fill: int) -> Tensor:
+def pad_right(
+    rows: Sequence[Sequence[int]], fill: int, device: torch.device | None = None
+) -> Tensor:
     """Integers of unequal counts as one tensor [B, max count], at least one column wide."""
     width = max([1, *(len(row) for row in rows)])
-    padded = torch.full((len(rows), width), fill)
-    for index, row in enumerate(rows):
-        padded[index, : len(row)] = torch.as_tensor(row, dtype=torch.long)
-    return padded
+    padded = [list(row) + [fill] * (width - len(row)) for row in rows]
+    return torch.tensor(padded, dtype=torch.long, device=device).view(len(rows), width)

@@ -82,7 +82,11 @@ class ReadOut:
 
 
 def token_rows(model: Any, ids: Tensor) -> Tensor:
-    """Unembedding rows [..., d] of token ids [...]; 0 where an id is -1."""
+    """Unembedding rows [..., d] of token ids [...]; 0 where an id is -1.
+
+    In fp32 at least: what becomes of them are differences of like rows.
+    """
     rows: Any = family_of(model).unembedding(model).weight
-    taken: Tensor = rows[ids.clamp(min=0)] * (ids >= 0)[..., None]
+    taken: Tensor = rows[ids.clamp(min=0)]
+    taken = taken.to(torch.promote_types(taken.dtype, torch.float32)) * (ids >= 0)[..., None]
     return taken
