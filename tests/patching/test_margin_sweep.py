@@ -10,8 +10,9 @@ import torch
 from mechdistill.models.tap import Intervention, Tap
 from mechdistill.patching import margin_sweep
 from mechdistill.patching.conditions import head_masks, heads_of
+from mechdistill.patching.decision_sweep import DIRECTIONS, SITES
 from mechdistill.patching.margin_sweep import sweep_margins, sweep_prompts
-from mechdistill.patching.pairs import DIRECTIONS, SITES, decision_events
+from mechdistill.patching.pairs import decision_events
 
 LAYERS, HEADS = 3, 4
 SETS = [
@@ -26,11 +27,8 @@ def every_event(monkeypatch):
     """Keep events that the random model does not decide."""
     kept = []
 
-    def keeping(original):
-        return lambda *args, **sites: kept.extend(original(*args, **sites)) or kept
-
-    for name in ("_sweep", "_sweep_prompts"):
-        monkeypatch.setattr(margin_sweep, name, keeping(getattr(margin_sweep, name)))
+    taken = margin_sweep._taken
+    monkeypatch.setattr(margin_sweep, "_taken", lambda all_: kept.extend(all_) or taken(all_))
     return kept
 
 

@@ -7,6 +7,7 @@ from matplotlib.axis import Axis
 from matplotlib.colors import to_hex
 from matplotlib.text import Text
 
+from mechdistill import figure_style
 from mechdistill.errors import InputError
 from mechdistill.report.attention import AttendedTrace, Word
 from mechdistill.report.figures import style
@@ -72,7 +73,7 @@ def labels_beyond_their_axis(figure):
 def test_figure_is_legible(figures, number):
     """No text over another, none beyond the page, none smaller than 6 points."""
     figure = figures[number]()
-    with style.style():
+    with figure_style.style():
         found = texts(figure)
     width, height = figure.bbox.width, figure.bbox.height
     for text, box in found:
@@ -89,7 +90,7 @@ def test_figure_is_legible(figures, number):
 
 def test_files_are_the_same_bytes_each_time(figures, tmp_path):
     for run in "ab":
-        style.save(figures[7](), tmp_path / f"{run}.pdf", tmp_path / f"{run}.png")
+        figure_style.save(figures[7](), tmp_path / f"{run}.pdf", tmp_path / f"{run}.png")
     for suffix in ("pdf", "png"):
         one, other = ((tmp_path / f"{run}.{suffix}").read_bytes() for run in "ab")
         assert one == other

@@ -12,12 +12,12 @@ from mechdistill.artifacts import read_table
 from mechdistill.data.examples import read_examples
 from mechdistill.data.labels import read_label_space
 from mechdistill.data.tokenizer import load_tokenizer
+from mechdistill.figure_style import save
 from mechdistill.models.shape import layers_and_heads
 from mechdistill.parameters import Parameters
 from mechdistill.report.evidence import COLUMNS
 from mechdistill.report.figures.attention import figure4
 from mechdistill.report.figures.heads import ranked_scores
-from mechdistill.report.figures.style import save
 from mechdistill.report.worked_example import attention_of_best_head
 from mechdistill.traces.store import read_traces
 

@@ -8,10 +8,10 @@ Parameters: distil.methods, significance.bootstrap, significance.seed.
 import argparse
 
 from mechdistill.artifacts import read_table
+from mechdistill.figure_style import save
 from mechdistill.parameters import Parameters
 from mechdistill.report.evidence import COLUMNS
 from mechdistill.report.figures.curves import figure1
-from mechdistill.report.figures.style import save
 from mechdistill.report.resampling import Bootstrap
 
 

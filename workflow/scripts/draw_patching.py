@@ -9,10 +9,10 @@ Parameters: none.
 import argparse
 
 from mechdistill.artifacts import read_table
+from mechdistill.figure_style import save
 from mechdistill.parameters import Parameters
 from mechdistill.report.evidence import COLUMNS
 from mechdistill.report.figures.patching import patching_figure
-from mechdistill.report.figures.style import save
 
 
 def main() -> None:

@@ -8,11 +8,11 @@ Parameters: significance.bootstrap, significance.seed.
 import argparse
 
 from mechdistill.artifacts import read_table
+from mechdistill.figure_style import save
 from mechdistill.models.shape import layers_and_heads
 from mechdistill.parameters import Parameters
 from mechdistill.report.evidence import COLUMNS
 from mechdistill.report.figures.heads import figure7
-from mechdistill.report.figures.style import save
 from mechdistill.report.resampling import Bootstrap
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from mechdistill.patching.conditions import Condition
+from mechdistill.patching.decision_sweep import DIRECTIONS, SITES
 from mechdistill.patching.margin_sweep import EventEffects
-from mechdistill.patching.pairs import DIRECTIONS, SITES
 
 CELL = ["phase", "twin", "site", "direction", "ranking", "bin"]
 """Columns that name a condition, less draw and metric."""

@@ -17,7 +17,8 @@ from torch import Tensor
 
 from mechdistill.models.recorded import Recorded, patched_greedy, record_greedy
 from mechdistill.models.tap import Site
-from mechdistill.patching.pairs import SITES, Pair
+from mechdistill.patching.decision_sweep import SITES
+from mechdistill.patching.pairs import Pair
 from mechdistill.traces.parse import Trace
 
 Parse = Callable[[str, Sequence[int]], Trace]

@@ -11,13 +11,8 @@ from mechdistill.data.examples import Example
 from mechdistill.data.tokenizer import encode_prompt
 from mechdistill.data.twins import Twin
 from mechdistill.errors import InputError
-from mechdistill.models.tap import Site
 from mechdistill.traces.parse import Event, Trace
 
-SITES: tuple[Site, ...] = ("pattern", "output")
-"""The paper's site, and the heads' own output."""
-DIRECTIONS = ("denoise", "noise")
-"""Clean heads into the corrupted run (sufficient?); corrupted ones into the clean (necessary?)."""
 CORRUPTION = {1: "K1", 2: "K2"}
 """Phase -> the twin that takes away what the phase reads."""
 SHAM = "K0"

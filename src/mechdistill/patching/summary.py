@@ -21,7 +21,7 @@ none of the claim's. `no_percentage` says which.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -50,26 +50,35 @@ PAPER: dict[tuple[str, str], PaperFormula] = {
 """(metric, direction) -> numerator and denominator from mean clean, corrupted, patched values."""
 
 
-def summarise(results: pd.DataFrame, planned: int, *, resamples: int, seed: int) -> pd.DataFrame:
+def summarise(
+    results: pd.DataFrame,
+    planned: int,
+    *,
+    resamples: int,
+    seed: int,
+    condition: Sequence[str] = tuple(CELL),
+) -> pd.DataFrame:
     """One row a condition and metric.
 
     Args:
-        results: columns phase, twin, site, direction, ranking, bin, draw, example, metric, clean,
-            corrupted, patched, and for written runs window.
+        results: the columns of `condition`, draw, example, metric, clean, corrupted, patched, and
+            for written runs window.
         planned: number of examples that were to be patched.
         resamples: of the bootstrap over examples.
         seed: of the bootstrap; all conditions on the same examples share their resamples.
+        condition: columns that name a condition, direction among them.
 
     Returns:
-        CELL columns, metric, n, n_dropped, n_donor_window (examples with a run that has no window
-        of its own and is read at its donor's), clean, corrupted, patched (means), difference
+        The columns of `condition`, metric, n, n_dropped, n_donor_window (examples with a run that
+        has no window of its own and is read at its donor's), clean, corrupted, patched (means),
+        difference
         (patched less the unpatched run that it started from) with ci_low, ci_high, effect (towards
         the claim: up when denoising restores, up when noising disrupts), no_percentage (see
         UNMOVED; empty where there is one), pct_gap with pct_gap_low, pct_gap_high, pct_paper, and
         for rankings top_minus_random (effect less that of the ranking's own random heads) with
         top_minus_random_low, top_minus_random_high.
     """
-    keys = [*CELL, "metric"]
+    keys = [*condition, "metric"]
     each = results.groupby([*keys, "example"], sort=True)[VALUES].mean().dropna()
     elsewhere = _read_at_donors(results, keys)
     cells = {
@@ -83,7 +92,7 @@ def summarise(results: pd.DataFrame, planned: int, *, resamples: int, seed: int)
         row = named | {"n": len(cell), "n_dropped": planned - len(cell)}
         row["n_donor_window"] = elsewhere.get(key, 0)
         row |= _effects(cell, counts[len(cell)], str(named["metric"]), str(named["direction"]))
-        ranking = str(named["ranking"])
+        ranking = str(named.get("ranking", ""))
         if ranking.startswith("top"):
             control = {**named, "ranking": control_of(ranking, "random")}
             random = cells.get(tuple(control.values()))

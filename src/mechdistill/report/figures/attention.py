@@ -14,16 +14,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 from matplotlib.textpath import TextPath
 
+from mechdistill.figure_style import BLUE, GREEN, VERMILION, WIDTH, letter, style
 from mechdistill.report.attention import KINDS, AttendedTrace, Word
 from mechdistill.report.figures.heads import COMPACT, depth_legend, draw_ranking, ranked_scores
-from mechdistill.report.figures.style import (
-    BLUE,
-    GREEN,
-    VERMILION,
-    WIDTH,
-    letter,
-    style,
-)
 from mechdistill.report.rankings import name
 
 EDGES = {"evidence": VERMILION, "cue": BLUE, "anchor": GREEN}

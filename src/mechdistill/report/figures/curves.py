@@ -8,8 +8,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from mechdistill.figure_style import WIDTH, letter, light_grid, new_figure, style
 from mechdistill.report.evidence import NotTested
-from mechdistill.report.figures.style import METHODS, WIDTH, letter, light_grid, new_figure, style
+from mechdistill.report.figures.style import METHODS
 from mechdistill.report.metrics import method_name
 from mechdistill.report.resampling import Bootstrap
 from mechdistill.report.trajectories import SPLIT, as_grid, shared_examples, trajectories

@@ -9,19 +9,18 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from mechdistill.report.figures.style import (
+from mechdistill.figure_style import (
     BLACK,
     BLUE,
-    DEPTHS,
     PURPLE,
     VERMILION,
     WIDTH,
-    depth_group,
     letter,
     light_grid,
     new_figure,
     style,
 )
+from mechdistill.report.figures.style import DEPTHS, depth_group
 from mechdistill.report.rankings import NAMES, PRIMARY, name
 from mechdistill.report.resampling import Bootstrap
 from mechdistill.report.trajectories import stage_start

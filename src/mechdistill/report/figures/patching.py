@@ -13,7 +13,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from mechdistill.errors import InputError
-from mechdistill.report.figures.style import (
+from mechdistill.figure_style import (
     BLACK,
     GREEN,
     RANKINGS,
