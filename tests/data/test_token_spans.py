@@ -3,8 +3,14 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from mechdistill.data.token_spans import covering, decode, encode_continuation, token_spans
-from tests.small_tokenizers import byte_fallback, byte_level
+from mechdistill.data.token_spans import (
+    continuation_spans,
+    covering,
+    decode,
+    encode_continuation,
+    token_spans,
+)
+from tests.small_tokenizers import byte_fallback, byte_level, unigram
 
 TEXTS = ["I50.21 acute heart failure (a) or naïve 日本 , => not .", "#1 heart failure . Review: #2"]
 
@@ -70,6 +76,30 @@ def test_a_continuation_is_the_rest_of_the_whole_text(pieces, first, rest) -> No
         pieces, rest
     )
     assert decode(pieces, encode_continuation(pieces, rest)) == rest
+
+
+BEGINNINGS = ["", " ", "\n", "\n\n", "  ", "\t", "a", "日"]
+
+
+@pytest.mark.parametrize("begin", BEGINNINGS)
+@given(rest=any_text)
+@hypothesis_settings(max_examples=25)
+def test_spans_of_a_continuation_spell_it(pieces, begin, rest) -> None:
+    """Whatever it begins with: some tokenizers merge white space with what stands before it."""
+    text = begin + rest
+    ids, spans = continuation_spans(pieces, text)
+    assert decode(pieces, ids) == text
+    assert {p for start, end in spans for p in range(start, end)} == set(range(len(text)))
+    assert all(0 <= start < end for start, end in spans)
+
+
+def test_a_continuation_is_not_the_start_of_a_word() -> None:
+    """A tokenizer that puts a space before every text must not put one here."""
+    tokenizer = unigram(TEXTS * 3)
+    ids, spans = continuation_spans(tokenizer, "ute heart")
+    assert decode(tokenizer, ids).strip() == "ute heart"
+    assert spans[0][0] == 0
+    assert not tokenizer.convert_ids_to_tokens(ids[0]).startswith("▁")
 
 
 def test_covering_tokens_overlap_the_span() -> None:

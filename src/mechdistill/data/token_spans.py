@@ -7,6 +7,7 @@ one more at a time.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
@@ -15,6 +16,8 @@ Span = tuple[int, int]
 
 _ANCHOR = "\n"
 """A character that no tokenizer merges with a following letter, digit, bracket or single space."""
+_WORD = "a"
+"""One that none merges with other white space that follows it."""
 
 
 def token_spans(tokenizer: Any, ids: Sequence[int]) -> tuple[str, list[Span]]:
@@ -48,17 +51,24 @@ def decode(tokenizer: Any, ids: Sequence[int], *, skip_special_tokens: bool = Fa
 
 @lru_cache(maxsize=1 << 16)
 def encode_continuation(tokenizer: Any, text: str) -> tuple[int, ...]:
-    """Token ids of a text that goes on from other text.
+    """Token ids of a text that goes on from other text, see `continuation_spans`."""
+    return continuation_spans(tokenizer, text)[0]
+
+
+def continuation_spans(tokenizer: Any, text: str) -> tuple[tuple[int, ...], tuple[Span, ...]]:
+    """Token ids of a text that goes on from other text, and the [start, end) characters of each.
 
     Some tokenizers treat the start of a text as the start of a word ("prefix space"), which it is
-    not here. The text may begin with one space.
+    not here.
     """
-    encoded = tokenizer.backend_tokenizer.encode(_ANCHOR + text, add_special_tokens=False)
-    first = next(
-        (i for i, (start, end) in enumerate(encoded.offsets) if end > len(_ANCHOR)),
-        len(encoded.ids),
-    )
-    return tuple(encoded.ids[first:])
+    before = _WORD if re.match(r"\s(?!\S)|[^\S ]", text) else _ANCHOR
+    encoded = tokenizer.backend_tokenizer.encode(before + text, add_special_tokens=False)
+    behind = [
+        (token, (max(0, start - len(before)), end - len(before)))
+        for token, (start, end) in zip(encoded.ids, encoded.offsets)
+        if end > len(before)
+    ]
+    return tuple(token for token, _ in behind), tuple(span for _, span in behind)
 
 
 def covering(spans: Sequence[Span], wanted: Span) -> tuple[int, ...]:
