@@ -4,7 +4,6 @@ import pytest
 
 from mechdistill.data.examples import Example
 from mechdistill.data.labels import LabelSpace
-from mechdistill.data.notes import FILLERS, NEUTRAL_CUES
 from mechdistill.data.tokenizer import encode_prompt
 from mechdistill.data.twins import (
     TWINS,
@@ -14,6 +13,7 @@ from mechdistill.data.twins import (
     twins_of,
     write_twins,
 )
+from mechdistill.data.wording import CLINICAL
 from mechdistill.errors import InputError
 
 
@@ -44,7 +44,7 @@ def test_neutral_twin_says_nothing_of_region_or_code(pairs, tokenizer) -> None:
             changes = changed_tokens(example, twin, tokenizer)
             decisive = sorted([*example.evidence, *example.cues])
             assert [old for old, _ in changes] == words_at(example.prompt, tuple(decisive))
-            assert {new for _, new in changes} <= {*FILLERS, *NEUTRAL_CUES}
+            assert {new for _, new in changes} <= {*CLINICAL.fillers, *CLINICAL.neutral_cues}
 
 
 def test_flipped_twin_has_the_cue_of_the_near_miss(pairs, space, tokenizer) -> None:

@@ -7,10 +7,10 @@ import pytest
 from mechdistill.data.card import data_card
 from mechdistill.data.examples import example_of
 from mechdistill.data.frame import Frame
-from mechdistill.data.notes import CAME, FILLERS, FOUND, NEUTRAL_CUES, NEUTRAL_WORDS, SOURCES
 from mechdistill.data.token_spans import covering
 from mechdistill.data.tokenizer import encode_prompt, prompt_spans
 from mechdistill.data.twins import TWINS, twins_of
+from mechdistill.data.wording import CLINICAL, NEUTRAL_WORDS
 
 
 @pytest.fixture(scope="module", params=[("plain", 0), ("chat", 1)])
@@ -50,7 +50,9 @@ def test_twins_align_and_differ_at_what_is_replaced_alone(pairs, pieces) -> None
 
 def test_neutral_twins_hold_neutral_words_alone(pairs) -> None:
     words = {
-        word for phrase in (*FILLERS, *NEUTRAL_CUES, *NEUTRAL_WORDS) for word in phrase.split()
+        word
+        for phrase in (*CLINICAL.fillers, *CLINICAL.neutral_cues, *NEUTRAL_WORDS)
+        for word in phrase.split()
     }
     for _, twin in pairs:
         if twin.twin == "K1":
@@ -70,7 +72,7 @@ def test_flipped_twins_name_the_near_miss(pairs, space) -> None:
 
 
 def test_shams_change_indifferent_words_of_the_note_itself(pairs) -> None:
-    indifferent = {*FOUND, *CAME, *SOURCES, *FILLERS, *NEUTRAL_CUES}
+    indifferent = {word for kind in CLINICAL.indifferent for word in kind}
     for example, twin in pairs:
         if twin.twin == "K0":
             assert {twin.prompt[slice(*span)] for span in twin.changed} <= indifferent

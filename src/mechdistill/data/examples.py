@@ -13,9 +13,9 @@ from mechdistill.artifacts import read_table, write_table
 from mechdistill.data.frame import Frame
 from mechdistill.data.labels import LabelSpace
 from mechdistill.data.notes import Piece, Role
-from mechdistill.data.splits import SPLITS
+from mechdistill.data.splits import SPLITS, TRAINING
 from mechdistill.data.tokenizer import decode_trace, is_word_level
-from mechdistill.data.world import Case, WorldSettings, draw_case
+from mechdistill.data.world import Case, WorldSettings, documents_of, draw_case
 from mechdistill.errors import InputError
 
 Span = tuple[int, int]
@@ -81,7 +81,9 @@ def draw_cases(
 ) -> list[tuple[str, str, Case]]:
     """(name, split, case) of every split: no prompt twice, no gold combination in two splits.
 
-    The cases of a split depend on `seed` and their number alone, not on other splits.
+    Where there are documents, it is they that are in one split; outside training each makes one
+    note, so that notes are independent. The cases of a split depend on `seed` and their number
+    alone, not on other splits.
     """
     unknown = set(counts) - set(SPLITS)
     if unknown:
@@ -90,13 +92,30 @@ def draw_cases(
     for split in SPLITS:
         rng = np.random.default_rng([seed, 2, SPLITS.index(split)])
         seen: set[str] = set()
+        used: set[str] = set()
+        if split != TRAINING:
+            _require_documents(space, settings, split, counts.get(split, 0))
         for _ in range(counts.get(split, 0)):
             case = draw_case(space, settings, split, rng)
-            while case.prompt in seen:
+            while case.prompt in seen or case.document in used:
                 case = draw_case(space, settings, split, rng)
             drawn.append((f"{split}-{len(seen):05d}", split, case))
             seen.add(case.prompt)
+            if case.document and split != TRAINING:
+                used.add(case.document)
     return drawn
+
+
+def _require_documents(space: LabelSpace, settings: WorldSettings, split: str, count: int) -> None:
+    if not space.documents:
+        return
+    there = len(documents_of(space, settings, split).choices)
+    if count > there:
+        raise InputError(
+            f"data.splits.{split} is {count}, and {there} documents of that split make notes",
+            f"set data.splits.{split} to {there} at most, or raise data.world.regions or "
+            "labels_per_region",
+        )
 
 
 def check_tokens(cases: Sequence[Case], tokenizer: PreTrainedTokenizerFast) -> None:

@@ -1,12 +1,13 @@
-"""The label space of the `icd` world: regions (categories), labels (leaf codes), findings and cues.
+"""Label spaces: regions (categories), labels (leaf codes), findings and cues; that of `icd`.
 
-Built once from ICD-10-CM and written to a file; nothing else imports the classification.
+Built once from ICD-10-CM and written to a file; nothing else imports the classification. Other
+worlds build theirs elsewhere (`foldoc_labels`).
 """
 
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
@@ -17,6 +18,7 @@ import numpy as np
 from mechdistill.artifacts import how_to_make, read_json, write_json
 from mechdistill.data.icd_regions import REGION_SOURCES, RegionSource
 from mechdistill.data.lexicon import Cue, mine_cue
+from mechdistill.data.wording import DEFAULT_WORDING, Wording, wording_of
 from mechdistill.errors import InputError
 
 MAX_TERM_WORDS = 4
@@ -43,13 +45,38 @@ class Label:
 
 
 @dataclass(frozen=True)
+class Document:
+    """A real document: which labels it relates to, and what its text tells.
+
+    `related` codes are true. `filtered` codes (filter rows) are neither true nor false. `findings`
+    are those of any region that its text names. Codes and findings are sorted.
+    """
+
+    title: str
+    related: tuple[str, ...]
+    filtered: tuple[str, ...]
+    findings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class LabelSpace:
-    """Regions and labels, both in code order; `never_gold` codes are gold in no training text."""
+    """Regions and labels, both in code order; `never_gold` codes are gold in no training text.
+
+    Where `documents` are given, what is true together is what they relate to; without any,
+    combinations are drawn. `worded` names the wording of notes.
+    """
 
     regions: tuple[Region, ...]
     labels: tuple[Label, ...]
     never_gold: tuple[str, ...]
     source: str
+    documents: tuple[Document, ...] = field(default=(), hash=False)  # many; the rest tells enough
+    worded: str = DEFAULT_WORDING
+
+    @cached_property
+    def wording(self) -> Wording:
+        """The words around findings and cues; InputError if the name stands for none."""
+        return wording_of(self.worded)
 
     @cached_property
     def _labels(self) -> dict[str, Label]:
@@ -141,8 +168,13 @@ def build_label_space(
 
 
 def write_label_space(path: str | Path, space: LabelSpace) -> None:
-    """Write a label space as JSON."""
-    write_json(path, asdict(space))
+    """Write a label space as JSON: documents if there are any, a wording that is not the usual."""
+    content = asdict(space)
+    if not space.documents:
+        del content["documents"]
+    if space.worded == DEFAULT_WORDING:
+        del content["worded"]
+    write_json(path, content)
 
 
 def read_label_space(path: str | Path) -> LabelSpace:
@@ -150,10 +182,12 @@ def read_label_space(path: str | Path) -> LabelSpace:
     content = read_json(path)
     try:
         return LabelSpace(
-            regions=tuple(_with_tuple(Region, row, "evidence") for row in content["regions"]),
+            regions=tuple(Region(**_with_tuples(row)) for row in content["regions"]),
             labels=tuple(Label(**row) for row in content["labels"]),
             never_gold=tuple(content["never_gold"]),
             source=content["source"],
+            documents=tuple(Document(**_with_tuples(row)) for row in content.get("documents", [])),
+            worded=content.get("worded", DEFAULT_WORDING),
         )
     except (KeyError, TypeError) as error:
         raise InputError(
@@ -162,8 +196,8 @@ def read_label_space(path: str | Path) -> LabelSpace:
         ) from error
 
 
-def _with_tuple(cls: type[Region], row: Mapping[str, Any], key: str) -> Region:
-    return cls(**{**row, key: tuple(row[key])})
+def _with_tuples(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {k: tuple(v) if isinstance(v, list) else v for k, v in row.items()}
 
 
 def _eligible_cues(source: RegionSource) -> dict[str, Cue]:

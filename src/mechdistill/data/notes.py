@@ -11,8 +11,9 @@ from enum import StrEnum
 
 import numpy as np
 
+from mechdistill.data.wording import Wording
+
 MAX_PROBLEMS = 6
-NOTE_START = "History:"
 
 
 class Role(StrEnum):
@@ -47,59 +48,20 @@ class Problem:
     evidence: tuple[str, ...]
 
 
-FILLERS = (
-    "appetite preserved",
-    "sleeping well",
-    "weight stable",
-    "mobility unchanged",
-    "afebrile",
-    "vital signs stable",
-    "good oral intake",
-    "comfortable at rest",
-)
-NEUTRAL_CUES = ("as described", "of this kind", "under observation", "as before")
-NEUTRAL_WORDS = (
-    "well",
-    "today",
-    "so far",
-    "at present",
-    "as it was",
-    "in this way",
-    "as it was before",
-    "at this time only",
-    "as it was some time ago",
-    "as far as is known now",
-    "as far as is known at this time",
-    "as far as is known from all that was told",
-    "as far as is known from all that was told at this time",
-    "in this way and in no other as far as is known at this time",
-)
-"""Say nothing; behind a neutral phrase or a cue they make it longer (see `twins`)."""
-FOUND = ("noted", "seen", "found", "observed")
-CAME = ("admitted", "referred", "presenting", "seen today")
-SOURCES = ("examination", "imaging", "workup", "review")
-
-# "e", "f": first and further finding; "c": cue; "n": neutral phrase; upper case: word lists above.
-SENTENCES = (
-    ("CAME", "with", "e", "and", "e", ",", "c", "on", "SOURCES", "."),
-    ("e", "and", "e", "FOUND", ",", "c", "."),
-    ("e", "FOUND", "on", "SOURCES", ";", "c", "."),
-    ("CAME", "for", "e", ";", "f", ",", "FOUND", "c", "."),
-    ("c", "on", "SOURCES", ",", "with", "e", "."),
-)
-_WORDS = {"FOUND": FOUND, "CAME": CAME, "SOURCES": SOURCES}
-
-
 def findings_of(sentence: Sequence[str]) -> int:
     """Number of findings that a sentence tells."""
     return sum(part == "e" for part in sentence)
 
 
 def problem_sentence(
-    index: int, problem: Problem, sentence: Sequence[str], rng: np.random.Generator
+    wording: Wording,
+    index: int,
+    problem: Problem,
+    sentence: Sequence[str],
+    rng: np.random.Generator,
 ) -> list[Piece]:
     """`#1 leg swelling and orthopnea noted , acute systolic .`"""
-    findings = iter(problem.evidence)
+    findings, lists = iter(problem.evidence), wording.lists
     pieces = [Piece(f"#{index + 1}")]
     for part in sentence:
         if part == "e":
@@ -107,15 +69,16 @@ def problem_sentence(
         elif part == "c":
             pieces.append(Piece(problem.cue, Role.CUE, index))
         elif part == "f":
-            pieces.append(Piece(_pick(FILLERS, rng), Role.FILLER))
-        elif part in _WORDS:
-            pieces.append(Piece(_pick(_WORDS[part], rng), Role.SYNONYM))
+            pieces.append(Piece(_pick(wording.fillers, rng), Role.FILLER))
+        elif part in lists:
+            pieces.append(Piece(_pick(lists[part], rng), Role.SYNONYM))
         else:
             pieces.append(Piece(part))
     return pieces
 
 
 def note_pieces(
+    wording: Wording,
     problems: Sequence[Problem],
     sentences: Sequence[Sequence[str]],
     history: Sequence[str],
@@ -123,17 +86,20 @@ def note_pieces(
     rng: np.random.Generator,
 ) -> list[Piece]:
     """The note without its candidates: history, course, absent findings, general state."""
-    pieces = [Piece(NOTE_START)]
+    pieces = [Piece(wording.start)]
     for position, name in enumerate(history):
-        pieces += [Piece(",")] * (position > 0) + [Piece("past"), Piece(name, Role.HISTORY)]
-    pieces += [Piece("."), Piece("Course:")]
+        pieces += [Piece(",")] * (position > 0) + [Piece(wording.past), Piece(name, Role.HISTORY)]
+    pieces += [Piece("."), Piece(wording.course)]
     for index, (problem, sentence) in enumerate(zip(problems, sentences, strict=True)):
-        pieces += problem_sentence(index, problem, sentence, rng)
-    pieces.append(Piece("Absent:"))
+        pieces += problem_sentence(wording, index, problem, sentence, rng)
+    pieces.append(Piece(wording.absences))
     for position, finding in enumerate(negated):
-        pieces += [Piece(",")] * (position > 0) + [Piece("no"), Piece(finding, Role.NEGATED)]
-    pieces += [Piece("."), Piece("General:"), Piece(_pick(FILLERS, rng), Role.FILLER)]
-    return [*pieces, Piece(_pick(NEUTRAL_CUES, rng), Role.FILLER), Piece(".")]
+        pieces += [Piece(",")] * (position > 0) + [
+            Piece(wording.absent),
+            Piece(finding, Role.NEGATED),
+        ]
+    pieces += [Piece("."), Piece(wording.remarks), Piece(_pick(wording.fillers, rng), Role.FILLER)]
+    return [*pieces, Piece(_pick(wording.neutral_cues, rng), Role.FILLER), Piece(".")]
 
 
 def _pick(words: Sequence[str], rng: np.random.Generator) -> str:

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from mechdistill.data.labels import Label, LabelSpace, Region
-from mechdistill.data.notes import SENTENCES, Piece, Problem, Role, note_pieces
+from mechdistill.data.notes import Piece, Problem, Role, note_pieces
+from mechdistill.data.wording import CLINICAL
 
 OPTIONS = ("(a)", "(b)")
 CANDIDATES, REASONING, LISTING = "Candidates:", "Reasoning:", "Listing:"
@@ -100,7 +101,7 @@ def demonstration() -> tuple[str, str]:
         "B35", "B35.4", "B35.0", "of body", "of scalp", ("ring of scales", "itchy patch")
     )
     rng = np.random.default_rng(0)  # picks between synonyms
-    note = note_pieces([shown], [SENTENCES[1]], ["warts"], ["nail pits"], rng)
+    note = note_pieces(CLINICAL, [shown], [CLINICAL.sentences[1]], ["warts"], ["nail pits"], rng)
     pairs = [("L40.0", "L40.4"), ("B35.0", "B35.4")]
     pieces = [*note, *candidate_pieces(_DEMONSTRATED, pairs), Piece(REASONING)]
     reasoning = reference_words(_DEMONSTRATED, [shown])

@@ -1,9 +1,10 @@
-"""Which split a combination of gold codes belongs to: each combination is in one split."""
+"""Which split a combination of gold codes, or a document, belongs to: each is in one split."""
 
 import hashlib
 from collections.abc import Iterable
 
-SPLITS = ("training", "validation", "ranking", "patching", "test")
+TRAINING = "training"
+SPLITS = (TRAINING, "validation", "ranking", "patching", "test")
 _SHARES = {"training": 0.6, "validation": 0.1, "ranking": 0.1, "patching": 0.08, "test": 0.12}
 
 

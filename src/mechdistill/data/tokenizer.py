@@ -17,16 +17,7 @@ from transformers import PreTrainedTokenizerFast
 
 from mechdistill.artifacts import how_to_make, replacing
 from mechdistill.data.labels import LabelSpace
-from mechdistill.data.notes import (
-    CAME,
-    FILLERS,
-    FOUND,
-    MAX_PROBLEMS,
-    NEUTRAL_CUES,
-    NOTE_START,
-    SENTENCES,
-    SOURCES,
-)
+from mechdistill.data.notes import MAX_PROBLEMS
 from mechdistill.data.prompts import (
     ANSWER,
     CANDIDATES,
@@ -39,6 +30,7 @@ from mechdistill.data.prompts import (
     VERDICT,
 )
 from mechdistill.data.token_spans import decode
+from mechdistill.data.wording import Wording
 from mechdistill.errors import InputError
 
 PAD, BOS, EOS, UNKNOWN = "<pad>", "<bos>", "<eos>", "<unk>"
@@ -51,25 +43,32 @@ WORLD_ROLES: dict[str, str | None] = {
 _OWN = "mechdistill"
 """Key of the file under which the roles and the chat template stand."""
 
-_WORDS = (
-    *(".", ",", ";", "or", "since", "past", "no", "is a kind of"),
-    *(NOTE_START, "Course:", "Absent:", "General:", "Glossary:", CANDIDATES, LISTING, REASONING),
-    *(OVERVIEW, REVIEW, ANSWER, VERDICT, REJECTED, *OPTIONS),
-)
-
 
 def vocabulary(space: LabelSpace) -> list[str]:
     """All tokens in the order of their ids: specials, words, then the concepts of the space."""
-    sentence_words = [part for sentence in SENTENCES for part in sentence if len(part) > 1]
+    wording = space.wording
+    sentence_words = [part for sentence in wording.sentences for part in sentence if len(part) > 1]
     words = [word for word in sentence_words if not word.isupper()]
     numbers = [f"#{index + 1}" for index in range(MAX_PROBLEMS)]
-    phrases = [*FILLERS, *NEUTRAL_CUES, *FOUND, *CAME, *SOURCES]
+    phrases = [
+        *(*wording.fillers, *wording.neutral_cues),
+        *(*wording.found, *wording.came, *wording.sources),
+    ]
     names = [region.name for region in space.regions]
     findings = [finding for region in space.regions for finding in region.evidence]
     cues = [label.cue for label in space.labels]
     texts = [label.text for label in space.labels]
-    everything = [*_WORDS, *words, *numbers, *phrases, *names, *findings, *cues, *texts]
+    everything = [*_words(wording), *words, *numbers, *phrases, *names, *findings, *cues, *texts]
     return list(dict.fromkeys([PAD, BOS, EOS, UNKNOWN, *everything]))
+
+
+def _words(wording: Wording) -> tuple[str, ...]:
+    headings = (wording.start, wording.course, wording.absences, wording.remarks)
+    return (
+        *(".", ",", ";", "or", "since", wording.past, wording.absent, "is a kind of"),
+        *(*headings, "Glossary:", CANDIDATES, LISTING, REASONING),
+        *(OVERVIEW, REVIEW, ANSWER, VERDICT, REJECTED, *OPTIONS),
+    )
 
 
 def build_tokenizer(space: LabelSpace) -> PreTrainedTokenizerFast:

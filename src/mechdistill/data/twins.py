@@ -23,24 +23,15 @@ from transformers import PreTrainedTokenizerFast
 from mechdistill.artifacts import read_table, write_table
 from mechdistill.data.examples import Example, Span
 from mechdistill.data.labels import LabelSpace
-from mechdistill.data.notes import (
-    CAME,
-    FILLERS,
-    FOUND,
-    NEUTRAL_CUES,
-    NEUTRAL_WORDS,
-    NOTE_START,
-    SOURCES,
-)
 from mechdistill.data.token_spans import covering, encode_continuation
 from mechdistill.data.tokenizer import encode_prompt, prompt_spans
 from mechdistill.data.units import Lexicon, cut, lexicon
+from mechdistill.data.wording import NEUTRAL_WORDS, Wording
 from mechdistill.errors import InputError
 
 TWINS = ("K0", "K1", "K2")
 _MOST_FILLINGS = 3
 """A phrase as it is, with one and with two groups of neutral words."""
-_INDIFFERENT = (FOUND, CAME, SOURCES, FILLERS, NEUTRAL_CUES)
 
 
 @dataclass(frozen=True)
@@ -65,11 +56,11 @@ def twins_of(
         InputError: a cue of the label space is no word of the tokenizer.
     """
     rng = np.random.default_rng([seed, 3, *example.example.encode()])
-    prompt = _Prompt(example, tokenizer)
+    prompt, wording = _Prompt(example, tokenizer), space.wording
     near = [space.label(code).cue for code in example.near]
     prompt.require_known(near)
-    neutral = {span: prompt.neutral(span, FILLERS, rng) for span in example.evidence}
-    neutral |= {span: prompt.neutral(span, NEUTRAL_CUES, rng) for span in example.cues}
+    neutral = {span: prompt.neutral(span, wording.fillers, rng) for span in example.evidence}
+    neutral |= {span: prompt.neutral(span, wording.neutral_cues, rng) for span in example.cues}
     replacements: dict[str, dict[Span, str | None]] = {
         "K0": _sham(prompt, sum(len(prompt.tokens_of(span)) for span in neutral), space, rng),
         "K1": neutral,
@@ -121,9 +112,9 @@ class _Prompt:
         self._tokenizer = tokenizer
         self._ids, self._spans = prompt_spans(tokenizer, example.prompt)
 
-    def note(self) -> tuple[str, int]:
+    def note(self, wording: Wording) -> tuple[str, int]:
         """The note, without what the frame puts before it, and where it begins."""
-        start = max(0, self.example.prompt.rfind(NOTE_START))
+        start = max(0, self.example.prompt.rfind(wording.start))
         return self.example.prompt[start:], start
 
     def lexicon(self, space: LabelSpace) -> Lexicon:
@@ -188,8 +179,8 @@ def _sham(
     prompt: _Prompt, count: int, space: LabelSpace, rng: np.random.Generator
 ) -> dict[Span, str | None]:
     """Indifferent words of the note, up to `count` tokens, each with another of its kind."""
-    kinds = {word: kind for kind in _INDIFFERENT for word in kind}
-    text, start = prompt.note()
+    kinds = {word: kind for kind in space.wording.indifferent for word in kind}
+    text, start = prompt.note(space.wording)
     others: dict[Span, list[str]] = {}
     for unit in cut(text, prompt.lexicon(space)):
         if unit.key in kinds:

@@ -1,13 +1,14 @@
-"""The `icd` world: draws cases (problems, candidates, distractors) and writes them as text."""
+"""Draws cases (problems, candidates, distractors) from a label space and writes them as text."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from mechdistill.data.documents import Pool, pool_of
 from mechdistill.data.labels import LabelSpace
-from mechdistill.data.notes import SENTENCES, Piece, Problem, findings_of, note_pieces
+from mechdistill.data.notes import Piece, Problem, findings_of, note_pieces
 from mechdistill.data.prompts import (
     LISTING,
     REASONING,
@@ -57,6 +58,7 @@ class Case:
     pairs: tuple[Pair, ...]  # candidate groups in list order
     pieces: tuple[Piece, ...]  # the prompt, without <bos>
     reference: tuple[str, ...]
+    document: str = ""  # title of the document that the note was made of
 
     @property
     def prompt(self) -> str:
@@ -66,31 +68,60 @@ class Case:
 def draw_case(
     space: LabelSpace, settings: WorldSettings, split: str, rng: np.random.Generator
 ) -> Case:
-    """Draw a case whose combination of gold codes belongs to `split`.
+    """Draw a case whose combination of gold codes, or whose document, belongs to `split`.
 
-    Groups of a region and two of its codes are drawn first; then some groups are made true and, in
-    each, one of the two codes: so the candidate list tells neither region nor code. History and
-    absent findings name regions that are not true, some in the list, some not.
+    Without documents, groups of a region and two of its codes are drawn first; then some groups are
+    made true and, in each, one of the two codes: so the candidate list tells neither region nor
+    code. With documents see `documents`. History and absent findings name regions that are not
+    true, some in the list, some not.
+
+    Raises:
+        InputError: no document of the split makes a note.
     """
-    count = int(rng.integers(settings.problems_min, settings.problems_max + 1))
-    pairs, gold = _draw_groups(space, settings, split, count, rng)
-    problems, sentences = [], []
+    document = ""
+    told: tuple[str, ...] = ()
+    unrelated = [region.code for region in space.regions]
+    if space.documents:
+        pool = _filled(documents_of(space, settings, split), split)
+        choices = pool.choices[int(rng.integers(len(pool.choices)))]
+        document, told = choices.document.title, choices.document.findings
+        unrelated = list(choices.decoys)
+        pairs, gold = pool.draw_groups(
+            choices, settings.problems_max, settings.groups_in_context, rng
+        )
+    else:
+        count = int(rng.integers(settings.problems_min, settings.problems_max + 1))
+        pairs, gold = _draw_groups(space, settings, split, count, rng)
+    wording, problems, sentences = space.wording, [], []
     for code, pair in zip(gold, pairs, strict=False):
-        sentence = SENTENCES[int(rng.integers(len(SENTENCES)))]
+        sentence = wording.sentences[int(rng.integers(len(wording.sentences)))]
         near = pair[1 - pair.index(code)]
-        problems.append(_draw_problem(space, code, near, findings_of(sentence), rng))
+        problems.append(_draw_problem(space, code, near, findings_of(sentence), told, rng))
         sentences.append(sentence)
     listed = [space.region_of(pair[0]).code for pair in pairs]
-    outside = [region.code for region in space.regions if region.code not in listed]
+    outside = [region for region in unrelated if region not in listed]
     rng.shuffle(outside)
-    history, negated = _draw_distractors(space, listed[count:], outside, rng)
+    history, negated = _draw_distractors(space, listed[len(gold) :], outside, told, rng)
     shown = [pairs[index] for index in rng.permutation(len(pairs))]
-    pieces = note_pieces(problems, sentences, history, negated, rng)
+    pieces = note_pieces(wording, problems, sentences, history, negated, rng)
     return Case(
         problems=tuple(problems),
         pairs=tuple(shown),
         pieces=(*pieces, *candidate_pieces(space, shown), Piece(REASONING)),
         reference=tuple(reference_words(space, problems)),
+        document=document,
+    )
+
+
+def documents_of(space: LabelSpace, settings: WorldSettings, split: str) -> Pool:
+    """The documents of a split that make notes; none in a world without documents."""
+    return pool_of(
+        space,
+        settings.seed,
+        split,
+        settings.problems_min,
+        settings.groups_in_context,
+        split == UNSEEN_SPLIT,
     )
 
 
@@ -108,6 +139,15 @@ def draw_listing(
     for number, index in enumerate(rng.permutation(len(pairs))):
         listing += [*shortlist_words(space, number % settings.problems_max, pairs[index]), "."]
     return prompt, listing
+
+
+def _filled(pool: Pool, split: str) -> Pool:
+    if not pool.choices:
+        raise InputError(
+            f"no document of split {split!r} makes a note",
+            "raise data.world.regions or labels_per_region, or lower data.world.problems_min",
+        )
+    return pool
 
 
 def _draw_groups(
@@ -141,10 +181,17 @@ def _draw_gold(space: LabelSpace, pair: Pair, split: str, rng: np.random.Generat
 
 
 def _draw_problem(
-    space: LabelSpace, gold: str, near: str, findings: int, rng: np.random.Generator
+    space: LabelSpace,
+    gold: str,
+    near: str,
+    findings: int,
+    told: Collection[str],
+    rng: np.random.Generator,
 ) -> Problem:
+    """Findings that the document tells come before others of the region."""
     region = space.region_of(gold)
-    order = rng.permutation(len(region.evidence))
+    order = rng.permutation(len(region.evidence)).tolist()
+    order.sort(key=lambda index: region.evidence[index] not in told)  # stable
     return Problem(
         region=region.code,
         gold=gold,
@@ -156,12 +203,19 @@ def _draw_problem(
 
 
 def _draw_distractors(
-    space: LabelSpace, decoys: Sequence[str], outside: Sequence[str], rng: np.random.Generator
+    space: LabelSpace,
+    decoys: Sequence[str],
+    outside: Sequence[str],
+    told: Collection[str],
+    rng: np.random.Generator,
 ) -> tuple[list[str], list[str]]:
-    """A past region and an absent finding, of two regions; at least one decoy stays unmentioned."""
+    """A past region and an absent finding, of two regions; at least one decoy stays unmentioned.
+
+    A finding that the document tells is not absent.
+    """
     mentionable = [*decoys[1:], *outside[: len(decoys)]]
     past, absent = rng.choice(len(mentionable), 2, replace=False)
-    evidence = space.region(mentionable[absent]).evidence
+    evidence = [x for x in space.region(mentionable[absent]).evidence if x not in told]
     return (
         [space.region(mentionable[past]).name],
         [evidence[int(rng.integers(len(evidence)))]],
