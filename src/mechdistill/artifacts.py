@@ -139,6 +139,15 @@ def read_table(
     return frame if columns is None else frame[list(columns)]
 
 
+def plain(value: Any) -> Any:
+    """A table's value without numpy: arrays become tuples, as deep as they go, scalars Python's."""
+    import numpy as np
+
+    if isinstance(value, np.ndarray | list | tuple):
+        return tuple(plain(item) for item in value)
+    return value.item() if isinstance(value, np.generic) else value
+
+
 def write_tensors(
     path: str | Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None = None
 ) -> None:

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from mechdistill.distil.budget import Spent
-from mechdistill.distil.history import History
-from mechdistill.distil.trainer import Term, TrainingSettings, train
+from mechdistill.distil.history import History, Term
+from mechdistill.distil.trainer import TrainingSettings, train
 from mechdistill.models.checkpoints import Checkpoint
 from mechdistill.models.optimiser import Optimiser
 

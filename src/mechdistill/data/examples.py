@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from transformers import PreTrainedTokenizerFast
 
-from mechdistill.artifacts import read_table, write_table
+from mechdistill.artifacts import plain, read_table, write_table
 from mechdistill.data.frame import Frame
 from mechdistill.data.labels import LabelSpace
 from mechdistill.data.notes import Piece, Role
@@ -166,11 +166,4 @@ def read_examples(path: str | Path, split: str | None = None) -> list[Example]:
 
 
 def _example(row: Mapping[Any, Any]) -> Example:
-    return Example(**{key: _plain(value) for key, value in row.items()})
-
-
-def _plain(value: Any) -> Any:
-    """Arrays back to tuples, as deep as they go."""
-    if isinstance(value, np.ndarray | list | tuple):
-        return tuple(_plain(item) for item in value)
-    return value.item() if isinstance(value, np.generic) else value
+    return Example(**{key: plain(value) for key, value in row.items()})

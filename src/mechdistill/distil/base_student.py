@@ -16,7 +16,7 @@ from mechdistill.data.labels import LabelSpace
 from mechdistill.data.pretraining import base_texts
 from mechdistill.data.world import WorldSettings
 from mechdistill.distil.budget import Spent
-from mechdistill.distil.trainer import Term
+from mechdistill.distil.history import Term
 from mechdistill.models.batching import left_pad
 
 MAX_POSITIONS = 512

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     import pandas as pd
     from torch import Tensor
 
-    from mechdistill.distil.trainer import Term
+
+class Term(NamedTuple):
+    """One term of a loss: it adds weight * value."""
+
+    value: Tensor
+    weight: float
 
 
 class History:

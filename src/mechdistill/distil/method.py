@@ -17,9 +17,9 @@ from mechdistill.distil.cot_loss import (
     weighted_mean,
 )
 from mechdistill.distil.forward import ForwardPass
+from mechdistill.distil.history import Term
 from mechdistill.distil.sequences import TrainingSequence, usable, whole_trace
 from mechdistill.distil.targets import Targets
-from mechdistill.distil.trainer import Term
 from mechdistill.heads.pools import Pools
 from mechdistill.models.tap import Tap
 from mechdistill.traces.parse import Trace

@@ -10,11 +10,11 @@ import torch
 from mechdistill.distil.batch import TrainingBatch, collate, collate_signals, collate_tokens
 from mechdistill.distil.budget import Spent
 from mechdistill.distil.forward import run
+from mechdistill.distil.history import Term
 from mechdistill.distil.method import Method, StepInputs
 from mechdistill.distil.order import DataOrder
 from mechdistill.distil.sequences import TrainingSequence
 from mechdistill.distil.targets import Targets
-from mechdistill.distil.trainer import Term
 
 MEASURED_STEPS = 4
 """Steps whose batches measure the terms at step 0: one batch of a heavy-tailed term is too few."""

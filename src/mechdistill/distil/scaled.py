@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from mechdistill.distil.history import Term
 from mechdistill.distil.method import Method, StepInputs
-from mechdistill.distil.trainer import Term
 
 NEGLIGIBLE = 1e-12
 """A term below this at step 0 is not divided by its value: there is nothing to scale."""

@@ -9,23 +9,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
 
 from mechdistill.distil.budget import Spent, Stopwatch
-from mechdistill.distil.history import History
+from mechdistill.distil.history import History, Term
 from mechdistill.models.checkpoints import Checkpoint
 from mechdistill.models.optimiser import Optimiser
 from mechdistill.progress import track
-
-
-class Term(NamedTuple):
-    """One term of a loss: it adds weight * value."""
-
-    value: Tensor
-    weight: float
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,9 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from mechdistill.artifacts import how_to_make, read_table, write_table
+from mechdistill.artifacts import how_to_make, plain, read_table, write_table
 from mechdistill.errors import InputError
 from mechdistill.traces.parse import Event, Mention, RefinePosition, Trace
 
@@ -38,16 +37,9 @@ def read_traces(path: str | Path, split: str | None = None) -> list[Trace]:
 
 
 def _trace(row: Mapping[Any, Any]) -> Trace:
-    values = {key: _plain(value) for key, value in row.items() if key not in _NESTED}
+    values = {key: plain(value) for key, value in row.items() if key not in _NESTED}
     nested: dict[str, Any] = {
-        key: tuple(kind(**{k: _plain(v) for k, v in item.items()}) for item in row[key])
+        key: tuple(kind(**{k: plain(v) for k, v in item.items()}) for item in row[key])
         for key, kind in _NESTED.items()
     }
     return Trace(**values, **nested)
-
-
-def _plain(value: Any) -> Any:
-    """Arrays to tuples, numpy scalars to Python's."""
-    if isinstance(value, np.ndarray | list | tuple):
-        return tuple(_plain(item) for item in value)
-    return value.item() if isinstance(value, np.generic) else value

@@ -20,11 +20,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mechdistill.distil.chunks import Array, average_cuts, searched_cuts
+from mechdistill.distil.history import Term
 from mechdistill.distil.likelihood import token_losses
 from mechdistill.distil.method import Material, Method, StepInputs
 from mechdistill.distil.sequences import TrainingSequence, usable, whole_trace
 from mechdistill.distil.steps import reasoning_steps
-from mechdistill.distil.trainer import Term
 from mechdistill.traces.parse import Trace
 
 

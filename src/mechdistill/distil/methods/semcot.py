@@ -26,10 +26,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cosine_similarity
 
+from mechdistill.distil.history import Term
 from mechdistill.distil.method import Material, Method, StepInputs, Student
 from mechdistill.distil.reasoning_encoder import read_encoder
 from mechdistill.distil.sequences import TrainingSequence, usable, whole_trace
-from mechdistill.distil.trainer import Term
 from mechdistill.errors import InputError
 from mechdistill.traces import implicit
 from mechdistill.traces.parse import Trace

@@ -23,6 +23,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from mechdistill.distil.history import Term
 from mechdistill.distil.method import Material, Method, StepInputs, Student
 from mechdistill.distil.sequences import TrainingSequence
 from mechdistill.distil.steps import reasoning_steps
@@ -35,7 +36,6 @@ from mechdistill.distil.structure import (
     spread,
     tree,
 )
-from mechdistill.distil.trainer import Term
 from mechdistill.traces.parse import Trace
 
 WIDEST = 256
