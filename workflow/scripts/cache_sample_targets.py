@@ -9,6 +9,7 @@ import argparse
 
 import torch
 
+from mechdistill.data.one_world import check_arguments
 from mechdistill.data.tokenizer import load_tokenizer
 from mechdistill.distil.caching import cache_targets
 from mechdistill.distil.samples import read_samples, whole_sample
@@ -28,6 +29,7 @@ def main() -> None:
     args = parser.parse_args()
     p = Parameters.from_json(args.params)
     torch.set_num_threads(1)
+    check_arguments(args, "config", "tokenizer", traces=args.samples)
     tokenizer = load_tokenizer(args.tokenizer)
     targets = cache_targets(
         load_model(args.model, args.config),

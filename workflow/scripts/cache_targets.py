@@ -15,6 +15,7 @@ import torch
 from mechdistill.artifacts import write_table
 from mechdistill.data.examples import read_examples
 from mechdistill.data.labels import read_label_space
+from mechdistill.data.one_world import check_arguments
 from mechdistill.data.tokenizer import load_tokenizer
 from mechdistill.distil.anchors import anchors_by_example
 from mechdistill.distil.caching import cache_targets, describe_traces, without_distributions
@@ -38,6 +39,9 @@ def main() -> None:
     args = parser.parse_args()
     p = Parameters.from_json(args.params)
     torch.set_num_threads(1)
+    check_arguments(
+        args, "config", "tokenizer", "label-space", "examples", "traces", "pools", split="training"
+    )
     teacher = load_model(args.model, args.config)
     tokenizer = load_tokenizer(args.tokenizer)
     traces = read_traces(args.traces, "training")

@@ -12,11 +12,9 @@ import torch
 
 from mechdistill.artifacts import write_table
 from mechdistill.data.examples import read_examples
-from mechdistill.data.labels import read_label_space
-from mechdistill.data.tokenizer import load_tokenizer
+from mechdistill.data.one_world import check_arguments
 from mechdistill.data.twins import read_twins
 from mechdistill.models.loading import load_model
-from mechdistill.models.text_encoder import TextEncoder
 from mechdistill.parameters import Parameters
 from mechdistill.patching.manipulation import check_twins
 from mechdistill.patching.pairs import eligible_traces
@@ -33,13 +31,12 @@ def main() -> None:
     args = parser.parse_args()
     p = Parameters.from_json(args.params)
     torch.set_num_threads(1)
+    check_arguments(
+        args, "config", "tokenizer", "label-space", "examples", "traces", "twins", split="patching"
+    )
     examples = read_examples(args.examples, "patching")
-    reader = Reader.of(
-        examples,
-        read_label_space(args.label_space),
-        load_tokenizer(args.tokenizer),
-        TextEncoder.packaged(**p["text_encoder"]),
-        p["traces.early_tokens"],
+    reader = Reader.from_files(
+        examples, args.label_space, args.tokenizer, p["text_encoder"], p["traces.early_tokens"]
     )
     table = check_twins(
         load_model(args.model, args.config),

@@ -16,6 +16,7 @@ import pandas as pd
 from mechdistill.artifacts import read_table, write_json, write_table
 from mechdistill.data.examples import read_examples
 from mechdistill.data.labels import read_label_space
+from mechdistill.data.one_world import check_arguments
 from mechdistill.evaluate import bleu
 from mechdistill.evaluate.label_sets import label_groups
 from mechdistill.parameters import Parameters
@@ -36,6 +37,7 @@ def main() -> None:
     parser.add_argument("--params", required=True, help="JSON object of parameters")
     args = parser.parse_args()
     p = Parameters.from_json(args.params)
+    check_arguments(args, "label-space", "examples")
     tables = {}
     for name in TABLES:
         key = name.replace("-", "_")

@@ -12,6 +12,7 @@ import argparse
 from mechdistill.artifacts import read_table, write_table
 from mechdistill.data.examples import read_examples
 from mechdistill.data.labels import read_label_space
+from mechdistill.data.one_world import check_arguments
 from mechdistill.parameters import Parameters
 from mechdistill.significance.compare import Settings, compare
 from mechdistill.significance.measures import (
@@ -33,6 +34,7 @@ def main() -> None:
     parser.add_argument("--params", required=True, help="JSON object of parameters")
     args = parser.parse_args()
     p = Parameters.from_json(args.params)
+    check_arguments(args, "label-space", "examples")
     scores, predictions = read_table(args.scores), read_table(args.predictions)
     labels = [label.code for label in read_label_space(args.label_space).labels]
     training = [example.gold for example in read_examples(args.examples, "training")]

@@ -18,6 +18,7 @@ import torch
 from mechdistill.artifacts import write_text
 from mechdistill.data.examples import read_examples
 from mechdistill.data.labels import read_label_space
+from mechdistill.data.one_world import check_arguments
 from mechdistill.data.tokenizer import load_tokenizer
 from mechdistill.heads.change import head_agreement
 from mechdistill.heads.measure import measure_heads
@@ -43,6 +44,8 @@ def main() -> None:
     args = parser.parse_args()
     p = Parameters.from_json(args.params)
     torch.set_num_threads(1)
+    check_arguments(args, "config", "tokenizer", "label-space", "examples", "traces")
+    check_arguments(args, "tokenizer", config=args.pretrained_config)
 
     space, tokenizer = read_label_space(args.label_space), load_tokenizer(args.tokenizer)
     examples = [e for split in SPLITS for e in read_examples(args.examples, split)]

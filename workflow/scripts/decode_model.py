@@ -15,6 +15,7 @@ import torch
 from mechdistill.artifacts import write_table
 from mechdistill.data.examples import read_examples
 from mechdistill.data.labels import read_label_space
+from mechdistill.data.one_world import check_arguments
 from mechdistill.data.tokenizer import load_tokenizer
 from mechdistill.evaluate.predictions import prediction_table
 from mechdistill.models.loading import load_model
@@ -36,6 +37,7 @@ def main() -> None:
     args = parser.parse_args()
     p = Parameters.from_json(args.params)
     torch.set_num_threads(1)
+    check_arguments(args, "config", "tokenizer", "label-space", "examples")
     model, tokenizer = load_model(args.model, args.config), load_tokenizer(args.tokenizer)
     space = read_label_space(args.label_space)
     codes = {label.code for label in space.labels}

@@ -11,6 +11,7 @@ import argparse
 from mechdistill.artifacts import read_table
 from mechdistill.data.examples import read_examples
 from mechdistill.data.labels import read_label_space
+from mechdistill.data.one_world import check_arguments
 from mechdistill.data.tokenizer import load_tokenizer
 from mechdistill.figure_style import save
 from mechdistill.models.shape import layers_and_heads
@@ -32,6 +33,7 @@ def main() -> None:
     parser.add_argument("--params", required=True, help="JSON object of parameters")
     args = parser.parse_args()
     p = Parameters.from_json(args.params)
+    check_arguments(args, "tokenizer", "label-space", "examples", "traces")
     scores = read_table(args.head_scores, COLUMNS["head_scores"])
     attended = attention_of_best_head(
         read_table(args.attention_rows, COLUMNS["attention_rows"], may_be_empty=True),

@@ -7,6 +7,7 @@ Parameters: heads.seed.
 
 import argparse
 
+from mechdistill.data.one_world import check_arguments
 from mechdistill.heads.pools import random_pools, read_pools, write_pools
 from mechdistill.models.shape import layers_and_heads
 from mechdistill.parameters import Parameters
@@ -20,6 +21,7 @@ def main() -> None:
     parser.add_argument("--params", required=True, help="JSON object of parameters")
     args = parser.parse_args()
     p = Parameters.from_json(args.params)
+    check_arguments(args, "config", "pools")
     layers, heads = layers_and_heads(args.config)
     pools = random_pools(read_pools(args.pools), layers, heads, p["heads.seed"])
     write_pools(args.random_pools, pools, {1: [], 2: []})

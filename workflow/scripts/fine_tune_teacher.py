@@ -18,6 +18,7 @@ from mechdistill.artifacts import write_table
 from mechdistill.data.examples import read_examples
 from mechdistill.data.frame import Frame
 from mechdistill.data.labels import read_label_space
+from mechdistill.data.one_world import check_arguments
 from mechdistill.data.tokenizer import load_tokenizer
 from mechdistill.data.world import WorldSettings
 from mechdistill.models.checkpoints import Checkpoint
@@ -43,6 +44,7 @@ def main() -> None:
     p = Parameters.from_json(args.params)
     torch.set_num_threads(1)
     torch.use_deterministic_algorithms(True)
+    check_arguments(args, "tokenizer", "label-space", "examples", config=args.pretrained_config)
 
     space, tokenizer = read_label_space(args.label_space), load_tokenizer(args.tokenizer)
     model = load_model(args.pretrained, args.pretrained_config)

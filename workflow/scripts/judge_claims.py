@@ -15,6 +15,7 @@ from pathlib import Path
 from mechdistill.artifacts import write_text
 from mechdistill.data.examples import read_examples
 from mechdistill.data.labels import read_label_space
+from mechdistill.data.one_world import check_arguments
 from mechdistill.data.tokenizer import load_tokenizer
 from mechdistill.heads.places import all_places
 from mechdistill.models.shape import layers_and_heads
@@ -41,6 +42,7 @@ def main() -> None:
     parser.add_argument("--params", required=True, help="JSON object of parameters")
     args = parser.parse_args()
     p = Parameters.from_json(args.params)
+    check_arguments(args, "label-space", "examples", "traces")
     paths = {name: Path(getattr(args, name)) for name in TABLES}
     budgets = {(b.parts[-3], int(b.parts[-2][4:])): b for b in map(Path, args.budgets)}
     evidence = read_evidence(

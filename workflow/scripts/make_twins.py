@@ -9,6 +9,7 @@ import argparse
 
 from mechdistill.data.examples import read_examples
 from mechdistill.data.labels import read_label_space
+from mechdistill.data.one_world import check_arguments
 from mechdistill.data.tokenizer import load_tokenizer
 from mechdistill.data.twins import twins_of, write_twins
 from mechdistill.parameters import Parameters
@@ -22,6 +23,7 @@ def main() -> None:
     parser.add_argument("--params", required=True, help="JSON object of parameters")
     args = parser.parse_args()
     p = Parameters.from_json(args.params)
+    check_arguments(args, "tokenizer", "label-space", "examples", split="patching")
 
     space, tokenizer = read_label_space(args.label_space), load_tokenizer(args.tokenizer)
     examples = read_examples(args.examples, "patching")

@@ -15,6 +15,7 @@ import torch
 
 from mechdistill.artifacts import write_table
 from mechdistill.data.examples import read_examples
+from mechdistill.data.one_world import check_arguments
 from mechdistill.data.tokenizer import load_tokenizer
 from mechdistill.distil.samples import read_samples
 from mechdistill.distil.selection import difficulties, lists_its_answer, set_f1
@@ -33,6 +34,8 @@ def main() -> None:
     args = parser.parse_args()
     Parameters.from_json(args.params)
     torch.set_num_threads(1)
+    check_arguments(args, "config", "tokenizer", "examples", "traces", split="training")
+    check_arguments(args, "examples", "tokenizer", traces=args.samples)
     gold = {e.example: e.gold for e in read_examples(args.examples, "training")}
     drawn = [(0, trace) for trace in read_traces(args.traces, "training")]
     drawn = [(draw, t) for draw, t in [*drawn, *read_samples(args.samples)] if usable(t)]

@@ -14,11 +14,10 @@ import torch
 
 from mechdistill.artifacts import read_table, write_table
 from mechdistill.data.examples import read_examples
-from mechdistill.data.labels import read_label_space
-from mechdistill.data.tokenizer import load_tokenizer
+from mechdistill.data.one_world import check_arguments
 from mechdistill.data.twins import read_twins
 from mechdistill.models.loading import load_model
-from mechdistill.models.text_encoder import TextEncoder
+from mechdistill.models.shape import layers_and_heads
 from mechdistill.parameters import Parameters
 from mechdistill.patching.conditions import plan
 from mechdistill.patching.generated import patch_design
@@ -38,22 +37,18 @@ def main() -> None:
     args = parser.parse_args()
     p = Parameters.from_json(args.params)
     torch.set_num_threads(1)
-    model = load_model(args.model, args.config)
+    check_arguments(args, *INPUTS[1:], split="patching")
     examples = read_examples(args.examples, "patching")[: p["patching.generated_examples"]]
-    reader = Reader.of(
-        examples,
-        read_label_space(args.label_space),
-        load_tokenizer(args.tokenizer),
-        TextEncoder.packaged(**p["text_encoder"]),
-        p["traces.early_tokens"],
+    reader = Reader.from_files(
+        examples, args.label_space, args.tokenizer, p["text_encoder"], p["traces.early_tokens"]
     )
-    size = model.config.num_hidden_layers, model.config.num_attention_heads
+    rankings, size = read_table(args.rankings), layers_and_heads(args.config)
     bins, draws = p["patching.generated_bins"], p["patching.random_draws"]
     table = patch_design(
-        model,
+        load_model(args.model, args.config),
         eligible_traces(read_traces(args.traces, "patching"), examples),
         read_twins(args.twins),
-        plan(read_table(args.rankings), size, bins=bins, draws=draws, seed=p["patching.seed"]),
+        plan(rankings, size, bins=bins, draws=draws, seed=p["patching.seed"]),
         reader,
         max_new_tokens=p["traces.max_new_tokens"],
         batch_size=p["patching.batch_size"],

@@ -11,9 +11,11 @@ import torch
 
 from mechdistill.artifacts import read_table, write_table
 from mechdistill.data.examples import read_examples
+from mechdistill.data.one_world import check_arguments
 from mechdistill.data.tokenizer import load_tokenizer
 from mechdistill.data.twins import read_twins
 from mechdistill.models.loading import load_model
+from mechdistill.models.shape import layers_and_heads
 from mechdistill.parameters import Parameters
 from mechdistill.patching.conditions import plan
 from mechdistill.patching.margins import patch_margins
@@ -30,18 +32,19 @@ def main() -> None:
     args = parser.parse_args()
     p = Parameters.from_json(args.params)
     torch.set_num_threads(1)
-    model = load_model(args.model, args.config)
+    check_arguments(
+        args, "config", "tokenizer", "examples", "traces", "twins", "rankings", split="patching"
+    )
     traces = eligible_traces(
         read_traces(args.traces, "patching"), read_examples(args.examples, "patching")
     )
-    size = model.config.num_hidden_layers, model.config.num_attention_heads
+    rankings, size = read_table(args.rankings), layers_and_heads(args.config)
     bins, draws = p["patching.bins"], p["patching.random_draws"]
-    planned = plan(read_table(args.rankings), size, bins=bins, draws=draws, seed=p["patching.seed"])
     table = patch_margins(
-        model,
+        load_model(args.model, args.config),
         traces,
         read_twins(args.twins),
-        planned,
+        plan(rankings, size, bins=bins, draws=draws, seed=p["patching.seed"]),
         load_tokenizer(args.tokenizer),
         branches_per_pass=p["patching.branches_per_pass"],
     )

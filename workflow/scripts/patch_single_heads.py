@@ -12,9 +12,11 @@ import torch
 
 from mechdistill.artifacts import write_table
 from mechdistill.data.examples import read_examples
+from mechdistill.data.one_world import check_arguments
 from mechdistill.data.tokenizer import load_tokenizer
 from mechdistill.data.twins import read_twins
 from mechdistill.models.loading import load_model
+from mechdistill.models.shape import layers_and_heads
 from mechdistill.parameters import Parameters
 from mechdistill.patching.conditions import head_masks, heads_of, single_heads
 from mechdistill.patching.effects import single_head_table
@@ -33,13 +35,14 @@ def main() -> None:
     args = parser.parse_args()
     p = Parameters.from_json(args.params)
     torch.set_num_threads(1)
+    check_arguments(args, "config", "tokenizer", "examples", "traces", "twins", split="patching")
     model = load_model(args.model, args.config)
     tokenizer = load_tokenizer(args.tokenizer)
     traces = eligible_traces(
         read_traces(args.traces, "patching"), read_examples(args.examples, "patching")
     )
     twins = read_twins(args.twins)
-    size = model.config.num_hidden_layers, model.config.num_attention_heads
+    size = layers_and_heads(args.config)
     conditions = single_heads(heads_of(*size))
     masks = head_masks([c.heads for c in conditions], *size)
     tables = []

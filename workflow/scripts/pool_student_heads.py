@@ -12,6 +12,7 @@ import torch
 
 from mechdistill.data.examples import read_examples
 from mechdistill.data.labels import read_label_space
+from mechdistill.data.one_world import check_arguments
 from mechdistill.data.tokenizer import load_tokenizer
 from mechdistill.heads.find import find_pools
 from mechdistill.heads.pools import write_pools
@@ -29,6 +30,9 @@ def main() -> None:
     args = parser.parse_args()
     p = Parameters.from_json(args.params)
     torch.set_num_threads(1)
+    check_arguments(
+        args, "config", "tokenizer", "label-space", "examples", "traces", split="ranking"
+    )
     pools = find_pools(
         load_model(args.base, args.config),
         read_traces(args.traces, "ranking"),

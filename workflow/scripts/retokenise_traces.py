@@ -11,6 +11,7 @@ import argparse
 
 from mechdistill.data.examples import read_examples
 from mechdistill.data.labels import read_label_space
+from mechdistill.data.one_world import check_arguments
 from mechdistill.data.tokenizer import load_tokenizer
 from mechdistill.distil.retokenised import require_room, retokenise_all
 from mechdistill.parameters import Parameters
@@ -25,6 +26,7 @@ def main() -> None:
     parser.add_argument("--params", required=True, help="JSON object of parameters")
     args = parser.parse_args()
     p = Parameters.from_json(args.params)
+    check_arguments(args, "tokenizer", "label-space", "examples", "traces")
 
     pairs = retokenise_all(
         read_traces(args.traces),

@@ -12,6 +12,7 @@ import torch
 
 from mechdistill.data.examples import read_examples
 from mechdistill.data.labels import read_label_space
+from mechdistill.data.one_world import check_arguments
 from mechdistill.data.tokenizer import load_tokenizer
 from mechdistill.distil.samples import draw_traces, write_samples
 from mechdistill.models.loading import load_model
@@ -27,6 +28,7 @@ def main() -> None:
     args = parser.parse_args()
     p = Parameters.from_json(args.params)
     torch.set_num_threads(1)
+    check_arguments(args, "config", "tokenizer", "label-space", "examples", split="training")
     samples = draw_traces(
         load_model(args.model, args.config),
         read_examples(args.examples, "training"),

@@ -13,6 +13,7 @@ import torch
 from mechdistill.artifacts import write_table
 from mechdistill.data.examples import read_examples
 from mechdistill.data.labels import read_label_space
+from mechdistill.data.one_world import check_arguments
 from mechdistill.data.tokenizer import load_tokenizer
 from mechdistill.heads.measure import measure_heads
 from mechdistill.heads.ranking import score_heads
@@ -31,6 +32,9 @@ def main() -> None:
     args = parser.parse_args()
     p = Parameters.from_json(args.params)
     torch.set_num_threads(1)
+    check_arguments(
+        args, "config", "tokenizer", "label-space", "examples", "traces", split="ranking"
+    )
     measured = measure_heads(
         load_model(args.model, args.config),
         read_traces(args.traces, "ranking"),

@@ -22,6 +22,7 @@ import torch
 from mechdistill.artifacts import read_table, write_table
 from mechdistill.data.examples import read_examples
 from mechdistill.data.labels import read_label_space
+from mechdistill.data.one_world import check_arguments
 from mechdistill.data.tokenizer import load_tokenizer
 from mechdistill.evaluate.anchors import text_anchors
 from mechdistill.evaluate.confusion import confusion_scores, shuffled_confusion_scores
@@ -54,6 +55,10 @@ def main() -> None:
     args = parser.parse_args()
     p = Parameters.from_json(args.params)
     torch.set_num_threads(1)
+    check_arguments(
+        args, "config", "tokenizer", "label-space", "examples", "pools", traces=args.teacher_traces
+    )
+    check_arguments(args, "tokenizer", "label-space", "examples", "traces", split="test")
     model, tokenizer = load_model(args.model, args.config), load_tokenizer(args.tokenizer)
     space = read_label_space(args.label_space)
     test, ranking = (read_examples(args.examples, split) for split in ("test", "ranking"))

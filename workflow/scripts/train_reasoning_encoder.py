@@ -11,6 +11,7 @@ import argparse
 import torch
 
 from mechdistill.artifacts import write_table
+from mechdistill.data.one_world import check_arguments
 from mechdistill.data.tokenizer import load_tokenizer
 from mechdistill.distil.reasoning_encoder import EncoderSettings, train_encoder, write_encoder
 from mechdistill.distil.sequences import usable
@@ -30,6 +31,7 @@ def main() -> None:
     p = Parameters.from_json(args.params)
     torch.set_num_threads(1)
     torch.use_deterministic_algorithms(True)
+    check_arguments(args, "config", "tokenizer", "traces", split="training")
     encoded, curve = train_encoder(
         load_model(args.model, args.config),
         [trace for trace in read_traces(args.traces, "training") if usable(trace)],

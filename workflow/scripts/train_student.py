@@ -17,6 +17,7 @@ from pathlib import Path
 import torch
 
 from mechdistill.artifacts import write_json, write_table
+from mechdistill.data.one_world import check_arguments
 from mechdistill.distil.methods import load_method
 from mechdistill.distil.students import INPUTS, StudentFiles, settings_of, train_student
 from mechdistill.distil.trainer import TrainingSettings
@@ -40,6 +41,9 @@ def main() -> None:
     p = Parameters.from_json(args.params)
     torch.set_num_threads(1)
     torch.use_deterministic_algorithms(True)
+    check_arguments(
+        args, "config", "tokenizer", "label-space", "examples", "traces", "pools", split="training"
+    )
 
     method_class = load_method(args.method)
     settings, tried = settings_of(method_class.parameters, p, args.tuned)

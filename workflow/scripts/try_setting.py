@@ -16,6 +16,7 @@ import torch
 from mechdistill.artifacts import write_json
 from mechdistill.data.examples import read_examples
 from mechdistill.data.labels import read_label_space
+from mechdistill.data.one_world import check_arguments
 from mechdistill.data.tokenizer import load_tokenizer
 from mechdistill.distil.methods import load_method
 from mechdistill.distil.students import INPUTS, StudentFiles, train_student
@@ -41,6 +42,9 @@ def main() -> None:
     p = Parameters.from_json(args.params)
     torch.set_num_threads(1)
     torch.use_deterministic_algorithms(True)
+    check_arguments(
+        args, "config", "tokenizer", "label-space", "examples", "traces", "pools", split="training"
+    )
 
     method_class = load_method(args.method)
     settings = {key: p[key] for key in method_class.parameters}

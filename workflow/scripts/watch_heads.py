@@ -13,6 +13,7 @@ import torch
 from mechdistill.artifacts import write_table
 from mechdistill.data.examples import read_examples
 from mechdistill.data.labels import read_label_space
+from mechdistill.data.one_world import check_arguments
 from mechdistill.data.tokenizer import load_tokenizer
 from mechdistill.heads.attention_rows import attention_rows
 from mechdistill.heads.dynamics import head_dynamics
@@ -31,6 +32,7 @@ def main() -> None:
     args = parser.parse_args()
     p = Parameters.from_json(args.params)
     torch.set_num_threads(1)
+    check_arguments(args, "config", "tokenizer", "label-space", "examples", "traces")
     model = load_model(args.model, args.config)
     examples = read_examples(args.examples)
     space, tokenizer = read_label_space(args.label_space), load_tokenizer(args.tokenizer)

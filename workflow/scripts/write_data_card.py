@@ -11,6 +11,7 @@ from mechdistill.artifacts import write_text
 from mechdistill.data.card import data_card
 from mechdistill.data.examples import read_examples
 from mechdistill.data.labels import read_label_space
+from mechdistill.data.one_world import check_arguments
 from mechdistill.data.tokenizer import load_tokenizer
 from mechdistill.data.twins import read_twins
 from mechdistill.parameters import Parameters
@@ -24,6 +25,7 @@ def main() -> None:
     parser.add_argument("--params", required=True, help="JSON object of parameters")
     args = parser.parse_args()
     p = Parameters.from_json(args.params)
+    check_arguments(args, "label-space", "examples", "twins")
 
     card = data_card(
         read_label_space(args.label_space),

@@ -20,6 +20,7 @@ from typing import Any
 from mechdistill.artifacts import read_json, read_text, write_text
 from mechdistill.data.examples import read_examples
 from mechdistill.data.labels import read_label_space
+from mechdistill.data.one_world import check_arguments
 from mechdistill.data.tokenizer import load_tokenizer
 from mechdistill.models.shape import layers_and_heads
 from mechdistill.parameters import Parameters
@@ -65,6 +66,7 @@ def main() -> None:
     parser.add_argument("--params", required=True, help="JSON object of parameters")
     args = parser.parse_args()
     p = Parameters.from_json(args.params)
+    check_arguments(args, "tokenizer", "label-space", "examples", "traces")
     parameters = {section: p[section] for section in SECTIONS}
 
     def design(key: str) -> Any:

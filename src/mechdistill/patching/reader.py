@@ -9,15 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from transformers import PreTrainedTokenizerFast
 
 from mechdistill.data.examples import Example
-from mechdistill.data.labels import LabelSpace
+from mechdistill.data.labels import LabelSpace, read_label_space
 from mechdistill.data.prompts import ANSWER, REVIEW
-from mechdistill.data.tokenizer import stop_ids
+from mechdistill.data.tokenizer import load_tokenizer, stop_ids
 from mechdistill.evaluate.anchors import TextAnchors, text_anchors
 from mechdistill.evaluate.confusion import confusion
 from mechdistill.evaluate.focus import focus
@@ -59,6 +61,28 @@ class Reader:
         by_id = {example.example: example for example in examples}
         anchors = text_anchors(examples, space, encoder)
         return cls(by_id, space, tokenizer, anchors, encoder, early_tokens)
+
+    @classmethod
+    def from_files(
+        cls,
+        examples: Sequence[Example],
+        label_space: str | Path,
+        tokenizer: str | Path,
+        text_encoder: Mapping[str, Any],
+        early_tokens: int,
+    ) -> Reader:
+        """For these examples, with the encoder that the study names.
+
+        Raises:
+            InputError: a file is missing or damaged, or the encoder is not the study's.
+        """
+        return cls.of(
+            examples,
+            read_label_space(label_space),
+            load_tokenizer(tokenizer),
+            TextEncoder.packaged(**text_encoder),
+            early_tokens,
+        )
 
     def parse(self, example: str, tokens: Sequence[int]) -> Trace:
         """The trace of generated ids."""
