@@ -169,7 +169,13 @@ def _panel(axes: Axes, of: pd.DataFrame, panel: tuple[str, str, str], sizes: lis
     axes.xaxis.set_major_formatter(ScalarFormatter())
     axes.set_xlabel(axis)
     axes.set_ylabel(LABELS[quantity])
-    axes.legend(frameon=False, fontsize=6, title="way: fitted exponent", title_fontsize=6)
+    low, high = of[quantity].min(), of[quantity].max()
+    middle = np.sqrt(low * high)  # at least a decade: noise is not to look like growth
+    room = 60 if of["way"].nunique() > 4 else 3
+    axes.set_ylim(min(low / 1.5, middle / 3), max(high * room, middle * 3))
+    axes.legend(
+        frameon=False, fontsize=6, title="way: fitted exponent", title_fontsize=6, loc="upper left"
+    )
     light_grid(axes)
     letter(axes, benchmark)
 

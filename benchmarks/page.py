@@ -109,7 +109,9 @@ def page(records: list[dict[str, Any]], limits: Record | None, pictures: Iterabl
     """The Markdown."""
     ways, table = way_table(records), ratio_table(records)
     parts = [INTRODUCTION, WAYS, _machine(records)]
-    parts += ["## Ratios\n\n", _ratio_rows(table), "\n", _legend()]
+    promised = table["time_target"].notna()
+    parts += ["## Targets\n\n", _ratio_rows(table[promised]), "\n", _legend()]
+    parts += ["## Other ratios\n\n", _ratio_rows(table[~promised]), "\n"]
     parts += ["## Times and memory\n\n", _way_rows(ways), "\n"]
     parts += ["## How costs grow\n\n", _powers(ways), "\n"]
     parts += [f"![{Path(name).stem}](benchmarks/{name})\n\n" for name in pictures]
@@ -173,8 +175,10 @@ def _number(value: float, least: bool) -> str:
 
 def _legend() -> str:
     return (
-        "Scores agree to the share of the largest value that stands in the last column (kurtosis, "
-        "cosine, loop-back and help; margins; tokens; losses of the first step).\n\n"
+        "`memory` is a ratio of peaks in the same sense: the cost beside a time's cost, how many "
+        "times less beside how many times faster. The last column: the largest difference of the "
+        "two ways' values (kurtosis, cosine, loop-back and help; margins; tokens; losses of the "
+        "first step) as a share of the largest value; `-` where a way shows none.\n\n"
     )
 
 
