@@ -117,11 +117,11 @@ def attention_mass(rows: Tensor, keys: Tensor) -> Tensor:
 
 def _kurtosis(rows: Tensor, visible: Tensor, minimum_keys: int, *, times_keys: bool) -> Tensor:
     wide = rows.to(torch.promote_types(rows.dtype, torch.float32))  # m4 underflows in half
-    visible = visible.expand_as(rows)
     n = visible.sum(-1, keepdim=True)
-    values = wide * visible * n if times_keys else wide * visible
+    seen = visible.to(wide.dtype)  # as a number once, and not for each head
+    values = wide * seen * n if times_keys else wide * seen
     divisor = n.clamp_min(1)
-    centred = (values - values.sum(-1, keepdim=True) / divisor) * visible
+    centred = (values - values.sum(-1, keepdim=True) / divisor) * seen
     squares = centred.square()
     variance = squares.sum(-1) / divisor.squeeze(-1)
     fourth = squares.square().sum(-1) / divisor.squeeze(-1)

@@ -27,8 +27,10 @@ def attention_rows(
     logits = logits.float() * scaling
     if cap is not None:
         logits = torch.tanh(logits / cap) * cap
-    logits = logits.masked_fill(~visible[:, None], torch.finfo(torch.float32).min)
-    return torch.softmax(logits, dim=-1) * visible[:, None]
+    seen = visible[:, None]
+    # not masked_fill: it takes twice as long where the mask is the same for all heads
+    logits = torch.where(seen, logits, torch.finfo(torch.float32).min)
+    return torch.softmax(logits, dim=-1) * seen
 
 
 def mix(rows: Tensor, value: Tensor) -> Tensor:
