@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullLocator, ScalarFormatter
 
 from benchmarks.scaling import Power, fit_power
-from mechdistill.report.figures.style import (
+from mechdistill.figure_style import (
     BLACK,
     BLUE,
     GREEN,
@@ -171,10 +171,15 @@ def _panel(axes: Axes, of: pd.DataFrame, panel: tuple[str, str, str], sizes: lis
     axes.set_ylabel(LABELS[quantity])
     low, high = of[quantity].min(), of[quantity].max()
     middle = np.sqrt(low * high)  # at least a decade: noise is not to look like growth
-    room = 60 if of["way"].nunique() > 4 else 3
-    axes.set_ylim(min(low / 1.5, middle / 3), max(high * room, middle * 3))
+    crowded = of["way"].nunique() > 4
+    axes.set_ylim(min(low / 1.5, middle / 3), max(high * (200 if crowded else 3), middle * 3))
     axes.legend(
-        frameon=False, fontsize=6, title="way: fitted exponent", title_fontsize=6, loc="upper left"
+        title="way: fitted exponent",
+        loc="upper left",
+        ncols=2 if crowded else 1,
+        frameon=False,
+        fontsize=6,
+        title_fontsize=6,
     )
     light_grid(axes)
     letter(axes, benchmark)
