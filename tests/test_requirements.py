@@ -80,3 +80,10 @@ def test_only_direct_requirements_are_imported(folder: str, allowed: str) -> Non
         if not {normal(owner) for owner in owners.get(name, [name])} & direct(*FILES[allowed])
     }
     assert strange == set()
+
+
+def test_lock_names_no_path_of_the_machine_that_made_it() -> None:
+    text = (ENVS / "requirements.txt").read_text(encoding="utf-8")
+    comments = "\n".join(re.findall(r"#.*", text))
+    assert set(re.findall(r"-r (\S+)", comments)) == {"requirements.in", "requirements-dev.in"}
+    assert "/" not in comments
