@@ -38,6 +38,19 @@ def test_another_folder_is_one_message(
         shutil.copy(root / "Snakefile", tmp_path)
 
 
+def test_deleted_files_are_those_that_the_summary_misses(tmp_path: Path) -> None:
+    rows = ["output_file\tdate\trule\tlog-file(s)\tstatus\tplan"]
+    rows += [
+        f"{name}\t-\tr\tl\t{status}\tno update"
+        for name, status in (("a", "ok"), ("missing", "ok"), ("b", "missing"))
+    ]
+    listing = [sys.executable, "-c", f"print({chr(10).join(rows)!r})"]
+    assert reproduce.deleted_results(listing, tmp_path) == ["b"]
+    failing = [sys.executable, "-c", "raise SystemExit('the disk is full')"]
+    with pytest.raises(InputError, match="could not list .*: the disk is full"):
+        reproduce.deleted_results(failing, tmp_path)
+
+
 @pytest.mark.parametrize("cores", ["0", "-1", "two"])
 def test_impossible_number_of_cores_is_named(
     cores: str, capsys: pytest.CaptureFixture[str]

@@ -22,6 +22,7 @@ from typing import IO, TextIO
 
 import psutil
 
+from mechdistill.artifacts import RESULTS
 from mechdistill.errors import InputError
 from mechdistill.provenance.run import ONE_THREAD
 from mechdistill.provenance.warm import ADDRESS, HEAVY
@@ -70,8 +71,9 @@ def run(root: Path, study: str, cores: int, targets: Sequence[str] = ()) -> int:
             arguments = [*command, "--cores", str(cores), "--", *files]
             return _follow(_start(arguments, root, environment), teller, kept)
 
+        from_nothing = not (root / RESULTS / study).exists()
         status = make(*targets)
-        if status == 0 and not targets:
+        if status == 0 and not targets and not from_nothing:
             deleted = deleted_results(command, root)
             if deleted:  # then once more the whole: their bytes may be others than before
                 teller.tell_deleted(deleted)
@@ -91,10 +93,19 @@ def deleted_results(command: Sequence[str], root: Path) -> list[str]:
     Snakemake leaves a file missing when all that is made from it is up to date. Asked for it by
     name it makes that file and nothing else anew; were it an input of the default target, all
     jobs behind it would run again, though the same bytes come back.
+
+    Raises:
+        InputError: Snakemake cannot tell.
     """
     asked = subprocess.run(
-        [*command, "--summary"], cwd=root, capture_output=True, text=True, check=True
+        [*command, "--summary"], cwd=root, capture_output=True, text=True, check=False
     )
+    if asked.returncode:
+        said = (asked.stderr.strip() or "it said nothing").splitlines()[-1]
+        raise InputError(
+            f"Snakemake could not list the files of the study: {said}",
+            "start the same command again; what was finished is kept",
+        )
     rows = (line.split("\t") for line in asked.stdout.splitlines())
     return [row[0] for row in rows if "missing" in row[1:]]
 
