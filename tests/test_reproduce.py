@@ -47,7 +47,7 @@ def test_deleted_files_are_those_that_the_summary_misses(tmp_path: Path) -> None
     listing = [sys.executable, "-c", f"print({chr(10).join(rows)!r})"]
     assert reproduce.deleted_results(listing, tmp_path) == ["b"]
     failing = [sys.executable, "-c", "raise SystemExit('the disk is full')"]
-    with pytest.raises(InputError, match="could not list .*: the disk is full"):
+    with pytest.raises(InputError, match=r"could not list .*: the disk is full"):
         reproduce.deleted_results(failing, tmp_path)
 
 

@@ -107,7 +107,7 @@ def deleted_results(command: Sequence[str], root: Path) -> list[str]:
             "start the same command again; what was finished is kept",
         )
     rows = (line.split("\t") for line in asked.stdout.splitlines())
-    return [row[0] for row in rows if "missing" in row[1:]]
+    return [row[0] for row in rows if row[-2:-1] == ["missing"]]
 
 
 @contextmanager
