@@ -15,14 +15,15 @@ import hashlib
 import json
 import os
 import platform
+import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -31,6 +32,8 @@ ROOT = HERE.parent
 RESULTS = HERE / "results"
 RIVALS = ROOT / ".venv-bench" / "bin" / "python"
 """Python of the rivals; MECHDISTILL_RIVALS names another one."""
+MEASURING = ("worker", "preloaded", "measurement", "made_up", "factors")
+"""Modules that decide what is measured, beside the ways."""
 MEMORY_SHARE = 0.8
 """Of the free memory that a way may need."""
 
@@ -234,7 +237,7 @@ def show(record: Mapping[str, Any]) -> None:
 @functools.cache
 def code_digest() -> str:
     """Of what is measured and how: results of other code are measured again."""
-    own = [HERE / f"{name}.py" for name in ("worker", "measurement", "made_up", "factors")]
+    own = [HERE / f"{name}.py" for name in MEASURING]
     files = sorted([*(ROOT / "src").rglob("*.py"), *own, *(HERE / "ways").glob("*.py")])
     digest = hashlib.sha256()
     for file in files:
@@ -278,53 +281,97 @@ def free_mib() -> float:
 
 
 class _Worker:
-    """A way's process."""
+    """A way's process: forked with torch loaded, or started in the rivals' environment."""
 
     def __init__(self, way: Way, setting: Mapping[str, Any]) -> None:
-        self._way = way
-        python = rivals_python() if way.rival else sys.executable
-        paths = [str(ROOT), str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]
-        self._process = subprocess.Popen(
-            [
-                python,
-                *("-m", way.module),
-                *("--way", way.name),
-                *("--setting", json.dumps(dict(setting))),
-            ],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE if way.rival else None,
-            text=True,
-            env=os.environ
-            | {
-                "OMP_NUM_THREADS": "1",
-                "PYTHONPATH": os.pathsep.join(filter(None, paths)),
-                "HF_HUB_OFFLINE": "1",
-                # big blocks go back to the system at once: otherwise a peak depends on the last one
-                "MALLOC_MMAP_THRESHOLD_": str(2**20),
-            },
-        )
+        self._name = way.name
+        self._folder = tempfile.TemporaryDirectory()
+        self._errors = Path(self._folder.name) / "errors"
+        self._errors.touch()
+        arguments = ["--way", way.name, "--setting", json.dumps(dict(setting))]
+        if way.rival:
+            with self._errors.open("w") as errors:
+                process = subprocess.Popen(
+                    [rivals_python(), "-m", way.module, *arguments],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=errors,
+                    text=True,
+                    env=_environment(),
+                )
+            self._input, self._output, self._number = process.stdin, process.stdout, process.pid
+            self._wait: Callable[[], object] = process.wait
+        else:
+            self._number, self._input, self._output = _forked(
+                way.module, arguments, Path(self._folder.name)
+            )
+            self._wait = lambda: None  # the process that forked it does
 
     def ask(self, line: str) -> dict[str, Any]:
         """Its answer; raises RuntimeError if it ended instead."""
         if line:
             with contextlib.suppress(BrokenPipeError):  # it ended: no answer will come either
-                print(line, file=self._process.stdin, flush=True)
-        answer = self._process.stdout.readline()
+                print(line, file=self._input, flush=True)
+        answer = self._output.readline()
         if not answer:
-            errors = self._process.stderr.read() if self._process.stderr else ""
-            last = errors.strip().splitlines()[-1] if errors.strip() else "no message"
-            code = self._process.wait()
-            killed = " (out of memory?)" if code == -9 else ""
-            raise RuntimeError(f"{self._way.name} ended with {code}{killed}: {last}")
+            lines = self._errors.read_text().strip().splitlines()
+            last = lines[-1] if lines else "no message (out of memory?)"
+            raise RuntimeError(f"{self._name} ended: {last}")
         found: dict[str, Any] = json.loads(answer)
         return found
 
     def end(self) -> None:
         """Let it go."""
-        self._process.stdin.close()
-        self._process.kill()
-        self._process.wait()
+        with contextlib.suppress(ProcessLookupError):  # it ended by itself
+            os.kill(self._number, signal.SIGKILL)
+        self._wait()
+        with contextlib.suppress(BrokenPipeError):
+            self._input.close()
+        self._output.close()
+        self._folder.cleanup()
+
+
+def _environment() -> dict[str, str]:
+    paths = [str(ROOT), str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]
+    return os.environ | {
+        "OMP_NUM_THREADS": "1",
+        "PYTHONPATH": os.pathsep.join(filter(None, paths)),
+        "HF_HUB_OFFLINE": "1",
+        # big blocks go back to the system at once: otherwise a peak depends on the last one
+        "MALLOC_MMAP_THRESHOLD_": str(2**20),
+    }
+
+
+@functools.cache
+def _preloaded() -> subprocess.Popen[str]:
+    """The process that has torch loaded; it ends with its standard input, when this one ends."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "benchmarks.preloaded"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=_environment(),
+    )
+
+
+def _forked(module: str, arguments: Sequence[str], folder: Path) -> tuple[int, IO[str], IO[str]]:
+    """Number of a new process that runs a module, its standard input and output."""
+    pipes = folder / "input", folder / "output"
+    for pipe in pipes:
+        os.mkfifo(pipe)
+    request = {
+        "module": module,
+        "arguments": list(arguments),
+        "input": str(pipes[0]),
+        "output": str(pipes[1]),
+        "errors": str(folder / "errors"),
+        "path": [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path],
+    }
+    server = _preloaded()
+    print(json.dumps(request), file=server.stdin, flush=True)
+    number = int(server.stdout.readline())
+    # in the order in which the other side opens them: each waits for the other's end
+    return number, pipes[0].open("w"), pipes[1].open()
 
 
 def rivals_python() -> Path:
