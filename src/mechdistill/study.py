@@ -61,13 +61,17 @@ class Section(BaseModel):
 
 
 class World(Section):
-    """The synthetic notes: how many categories and codes, and what a note holds."""
+    """The synthetic notes: how many categories and codes, and what a note holds.
 
-    name: Literal["icd"]
+    In the world `foldoc` categories are subjects, codes are titles of articles, and a note is a
+    digest of a document and the titles it relates to.
+    """
+
+    name: Literal["icd", "foldoc"]
     regions: Annotated[int, Field(ge=4)]
-    """ICD-10-CM categories."""
+    """ICD-10-CM categories, or subjects of FOLDOC."""
     labels_per_region: Annotated[int, Field(ge=2)]
-    """Leaf codes of each category."""
+    """Leaf codes of each category, or articles of each subject."""
     evidence_per_region: Count
     """Findings that name the category."""
     groups_in_context: Annotated[int, Field(ge=3)]
@@ -100,6 +104,21 @@ class World(Section):
         return self
 
 
+class Foldoc(Section):
+    """The dictionary of the world `foldoc`, and what is read from it."""
+
+    task: Literal["links", "see_also"]
+    """Related titles: all that a text links to, or those of its "See also" sentences."""
+    folder: str | None
+    """Of foldoc.index and foldoc.dict.dz; null: the Debian package, fetched if need be."""
+    sha256: Sha256
+    """Of foldoc.dict.dz: another edition is refused."""
+    least_words: CountOrZero
+    """Of a document's text."""
+    least_documents: Count
+    """That relate to a title, for it to be a label."""
+
+
 class Splits(Section):
     """Number of notes of each split."""
 
@@ -124,8 +143,34 @@ class Data(Section):
     """Notes and their splits."""
 
     world: World
+    foldoc: Foldoc | None = None
+    """Of the world `foldoc` alone."""
     prompt: Prompt
     splits: Splits
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if (self.world.name == "foldoc") != (self.foldoc is not None):
+            there = "not given" if self.foldoc is None else "given"
+            raise ValueError(
+                f"world.name is {self.world.name} and foldoc is {there}: the section belongs to "
+                "the world foldoc, and to no other"
+            )
+        if self.foldoc is not None and (self.prompt.style, self.prompt.demonstrations) != (
+            "plain",
+            0,
+        ):
+            raise ValueError(
+                "prompt: the instruction and the demonstration speak of diseases; the world foldoc "
+                "takes style plain and demonstrations 0"
+            )
+        return self
+
+    @model_serializer(mode="wrap")
+    def _without_what_is_another_world_s(self, whole: SerializerFunctionWrapHandler) -> Any:
+        """A further world changes no parameter of the others."""
+        values = whole(self)
+        return {k: v for k, v in values.items() if k != "foldoc" or v is not None}
 
 
 class TextEncoder(Section):

@@ -9,25 +9,50 @@ TOKENIZER_OF_THE_WORLD = (
 )
 
 
-rule make_label_space:
-    output:
-        **TOKENIZER_OF_THE_WORLD,
-        label_space="<results>/data/label_space.json",
-    log:
-        "<logs>/make_label_space.log",
-    conda:
-        "../../envs/environment.yml"
-    resources:
-        mem_mb=1000,
-        runtime=10,
-    params:
-        p=parameters("seed", "data.world"),
-        code=code("make_label_space"),
-    shell:
-        job(
-            "make_label_space.py --label-space {output.label_space}"
-            + " --tokenizer {output.tokenizer}" * bool(TOKENIZER_OF_THE_WORLD)
-        )
+if STUDY.data.foldoc is None:
+
+    rule make_label_space:
+        output:
+            **TOKENIZER_OF_THE_WORLD,
+            label_space="<results>/data/label_space.json",
+        log:
+            "<logs>/make_label_space.log",
+        conda:
+            "../../envs/environment.yml"
+        resources:
+            mem_mb=1000,
+            runtime=10,
+        params:
+            p=parameters("seed", "data.world"),
+            code=code("make_label_space"),
+        shell:
+            job(
+                "make_label_space.py --label-space {output.label_space}"
+                + " --tokenizer {output.tokenizer}" * bool(TOKENIZER_OF_THE_WORLD)
+            )
+
+else:
+
+    # The dictionary is no input: it lies where the package is installed, or in the user's cache.
+    rule read_related_titles:
+        output:
+            **TOKENIZER_OF_THE_WORLD,
+            label_space="<results>/data/label_space.json",
+        log:
+            "<logs>/read_related_titles.log",
+        conda:
+            "../../envs/environment.yml"
+        resources:
+            mem_mb=1000,
+            runtime=10,
+        params:
+            p=parameters("seed", "data.world", "data.foldoc"),
+            code=code("read_related_titles"),
+        shell:
+            job(
+                "read_related_titles.py --label-space {output.label_space}"
+                + " --tokenizer {output.tokenizer}" * bool(TOKENIZER_OF_THE_WORLD)
+            )
 
 
 rule make_examples:

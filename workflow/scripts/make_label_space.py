@@ -8,7 +8,6 @@ import argparse
 
 from mechdistill.data.labels import build_label_space, write_label_space
 from mechdistill.data.tokenizer import build_tokenizer, save_tokenizer
-from mechdistill.errors import InputError
 from mechdistill.parameters import Parameters
 
 
@@ -21,8 +20,6 @@ def main() -> None:
     p = Parameters.from_json(args.params)
 
     world = p["data.world"]
-    if world["name"] != "icd":
-        raise InputError(f"data.world.name is {world['name']!r}", "the worlds are: icd")
     space = build_label_space(
         seed=p["seed"],
         regions=world["regions"],

@@ -76,7 +76,8 @@ def main() -> None:
     paths = {name: Path(getattr(args, argument)) for name, argument in TABLES.items()}
     evidence = read_evidence(paths, Design.of(design, layers_and_heads(args.config)), budgets)
     claims = read_claims(args.claims)
-    lines = findings(Story(evidence, claims))
+    space = read_label_space(args.label_space)
+    lines = findings(Story(evidence, claims, space.wording.notes))
     scores = evidence.tables["head_scores"]
     page = Page(
         evidence=evidence,
@@ -89,7 +90,7 @@ def main() -> None:
             parameters["report"]["worked_example"],
             read_traces(args.traces),
             read_examples(args.examples),
-            read_label_space(args.label_space),
+            space,
             load_tokenizer(args.tokenizer),
         ),
         table1=read_text(args.table1),

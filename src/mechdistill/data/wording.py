@@ -14,10 +14,12 @@ Sentence = tuple[str, ...]
 class Wording:
     """Headings, sentences and indifferent words of the notes of a world.
 
-    `sentences`: "e", "f": first and further finding; "c": cue; FOUND, CAME and SOURCES: one of the
-    words of that list; all else as it stands. Words of one list may stand for each other.
+    `notes` says in a report what they are. In `sentences` "e" and "f" stand for a first and a
+    further finding, "c" for a cue, FOUND, CAME and SOURCES for one of the words of that list; all
+    else stands for itself. Words of one list may stand for each other.
     """
 
+    notes: str
     start: str
     course: str
     absences: str
@@ -68,6 +70,7 @@ NEUTRAL_WORDS = (
 """Say nothing; behind a neutral phrase or a cue they make it longer (see `twins`)."""
 
 CLINICAL = Wording(
+    notes="synthetic notes with real ICD-10-CM codes",
     start="History:",
     course="Course:",
     absences="Absent:",
@@ -98,6 +101,7 @@ CLINICAL = Wording(
 )
 
 ENCYCLOPEDIC = Wording(
+    notes="synthetic digests of FOLDOC's documents with their real related titles",
     start="Elsewhere:",
     course="Article:",
     absences="Unmentioned:",

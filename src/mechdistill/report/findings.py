@@ -33,10 +33,11 @@ DECISIONS = {1: "region", 2: "within-region"}
 
 @dataclass(frozen=True)
 class Story:
-    """What the lines are written from: the tables and the judged claims."""
+    """What the lines are written from: the tables, the judged claims, and what the notes are."""
 
     evidence: Evidence
     claims: pd.DataFrame
+    notes: str
 
 
 def findings(story: Story) -> list[str]:
@@ -67,7 +68,7 @@ def _study(story: Story) -> str:
     design = story.evidence.design
     notes = story.evidence.table("predictions")["example"].nunique()
     return (
-        f"Study {design.study}: synthetic notes with real ICD-10-CM codes; a teacher of "
+        f"Study {design.study}: {story.notes}; a teacher of "
         f"{design.all_heads} heads, {count(len(design.methods), 'student method')} x "
         f"{count(len(design.seeds), 'seed')}, {count(notes, 'test note')}."
     )
