@@ -83,7 +83,7 @@ def test_the_command_line_wins_over_the_overlay() -> None:
         ("distil.lambda_p2", True, r"distil\.lambda_p2 is true"),
         ("traces.early_tokens", 30.0, r"traces\.early_tokens is 30\.0 \(allowed: a whole number"),
         ("significance.alpha", 1.0, r"significance\.alpha is 1\.0 .*above 0.* and below 1"),
-        ("data.world.name", "wiki", r"data\.world\.name is \"wiki\" \(allowed: icd"),
+        ("data.world.name", "wiki", r"data\.world\.name is \"wiki\" \(allowed: one of icd, foldoc"),
         ("distil.seeds", [0, "one"], r"distil\.seeds\[1\] is \"one\""),
         ("distil.seeds", [], r"distil\.seeds is \[\]"),
         ("distil.seeds", [1, 1], r"seeds is \[1, 1\]"),
@@ -215,7 +215,7 @@ def test_a_missing_key_is_named(copied_root: Path) -> None:
 
 @pytest.mark.parametrize("name", ["smok", "", 3, None, "../smoke"])
 def test_an_unknown_study_is_answered_with_the_known_ones(name: Any) -> None:
-    with pytest.raises(InputError, match=r"no study[^$]*embedded, pretrained, smoke"):
+    with pytest.raises(InputError, match=r"no study[^$]*embedded, foldoc, pretrained, smoke"):
         load_study({"study": name}, ROOT)
 
 
@@ -288,3 +288,25 @@ class TestSchema:
         values = read_yaml_mapping(ROOT / "params.yaml") | {"colour": "red"}
         with pytest.raises(jsonschema.ValidationError, match="colour"):
             jsonschema.validate(values, schema)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"data": {"world": {"name": "foldoc"}}}, "world.name is foldoc and foldoc is not given"),
+        (
+            {"study": "foldoc", "data": {"world": {"name": "icd"}}},
+            "world.name is icd and foldoc is given",
+        ),
+        ({"study": "foldoc", "data": {"prompt": {"demonstrations": 1}}}, "speak of diseases"),
+        ({"study": "foldoc", "data": {"foldoc": {"task": "links_to"}}}, "one of links, see_also"),
+    ],
+)
+def test_the_dictionary_belongs_to_its_world_alone(values: dict, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        load_study(values, ROOT)
+
+
+def test_another_world_s_section_is_no_parameter_of_this_one(embedded: Study) -> None:
+    assert "foldoc" not in embedded.subset(["data"])
+    assert '"task":"links"' in load_study({"study": "foldoc"}, ROOT).subset(["data.foldoc"])

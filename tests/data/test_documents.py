@@ -1,11 +1,13 @@
 """Notes that are made of documents, in the world of the invented dictionary."""
 
+import re
 from collections import Counter
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from mechdistill.data.card import data_card
 from mechdistill.data.documents import Pool
 from mechdistill.data.examples import Example, check_tokens, draw_cases, example_of
 from mechdistill.data.labels import Document, LabelSpace
@@ -194,3 +196,25 @@ def test_reference_traces_parse_with_all_their_events(
 def test_same_seed_same_notes(made: LabelSpace, drawn: Cases) -> None:
     again = draw_cases(made, SETTINGS, {"ranking": 5}, seed=7)
     assert again == [one for one in drawn if one[1] == "ranking"][:5]
+
+
+def test_the_card_tells_the_source_the_licence_and_how_much_the_list_tells(
+    shown: list[Example], made: LabelSpace
+) -> None:
+    tokenizer = build_tokenizer(made)
+    patched = [example for example in shown if example.split == "patching"]
+    twins = [twin for example in patched for twin in twins_of(example, made, tokenizer, 7)]
+    card = data_card(made, tokenizer, shown, twins, {"name": "foldoc"}, COUNTS)
+    assert "GNU Free Documentation License" in card
+    assert "Editor Denis Howe, as in an invented dictionary" in card
+    pairs = sum(len(document.related) for document in made.documents)
+    filtered = sum(len(document.filtered) for document in made.documents)
+    assert f"{len(made.documents)} documents relate to a label, in {pairs} pairs" in card
+    assert f"{filtered} further pairs are filter rows" in card
+    told = re.search(r"right in (\d+) % of (\d+) pairs", card)
+    assert told is not None
+    assert int(told[2]) == sum(len(x.gold) for x in shown if x.split != "training")
+    assert 30 < int(told[1]) < 80
+    assert "| K1 | findings and cues of the true codes" in card
+    for word in ("patient", "clinic", "hospital", "ICD"):
+        assert word not in card
