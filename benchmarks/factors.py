@@ -48,49 +48,56 @@ def factors(
         anchor: [d].
         gradient: of the margin at the refinement positions [R, d].
     """
-    found: dict[str, list[Tensor]] = {"kurtosis": [], "cosine": [], "loop": [], "help": []}
+    found: list[dict[str, Tensor]] = []
     for shown, weight in zip(layers, projections, strict=True):
         heads, _, width = shown.mixed.shape
         by_head = weight.T.reshape(heads, width, -1)
         writes = torch.einsum("hqd,hdw->hqw", shown.mixed, by_head)[None]
         early = len(trace.early)
-        for name, value in layer_factors(
-            shown.rows[None],
-            writes[:, :, :early],
-            anchor[None],
-            shown.query[None],
-            shown.key[None],
-            writes[:, :, early:],
-            gradient[None],
-            trace,
-        ).items():
-            found[name].append(value)
-    return {name: torch.stack(values).numpy() for name, values in found.items()}
+        found.append(
+            early_factors(shown.rows[None], writes[:, :, :early], anchor[None], trace)
+            | refine_factors(
+                shown.query[None], shown.key[None], writes[:, :, early:], gradient[None], trace
+            )
+        )
+    return stacked(found)
 
 
-def layer_factors(
-    rows: Tensor,
-    early_writes: Tensor,
-    anchor: Tensor,
-    query: Tensor,
-    key: Tensor,
-    refine_writes: Tensor,
-    gradient: Tensor,
-    trace: MadeUp,
-) -> dict[str, Tensor]:
-    """Of one layer, each [H]; arguments with a batch in front, whose first trace is returned."""
+def early_factors(rows: Tensor, writes: Tensor, anchor: Tensor, trace: MadeUp) -> dict[str, Tensor]:
+    """Sharpness and alignment of one layer at the early positions, each [B, H].
+
+    Args:
+        rows: [B, H, E, T]. writes: [B, H, E, d]. anchor: [B, d].
+    """
     keys = torch.arange(rows.shape[-1])
     visible = keys <= torch.tensor(trace.early)[:, None]
     kept, readable = drop_sinks(rows, visible, keys == 0)
+    return {
+        "kurtosis": kurtosis(kept, readable, minimum_keys=MINIMUM_KEYS).nanmean(-1),
+        "cosine": anchor_alignment(writes, anchor).nanmean(-1),
+    }
+
+
+def refine_factors(
+    query: Tensor, key: Tensor, writes: Tensor, gradient: Tensor, trace: MadeUp
+) -> dict[str, Tensor]:
+    """Loop-back and help of one layer at the refinement positions, each [B, H].
+
+    Args:
+        query: [B, H, R, D]. key: [B, H, P, D]. writes: [B, H, R, d]. gradient: [B, R, d].
+    """
     before = torch.tensor(trace.mentions) < torch.tensor(trace.refine)[:, None]
     even = torch.arange(len(trace.mentions)) % 2 == 0
-    values: dict[str, Any] = {
-        "kurtosis": kurtosis(kept, readable, minimum_keys=MINIMUM_KEYS),
-        "cosine": anchor_alignment(early_writes, anchor),
-        "loop": loop_back(query, key, (before & even)[None], (before & ~even)[None]),
-        "help": helpfulness(refine_writes, gradient),
+    sets = (before & even)[None], (before & ~even)[None]
+    return {
+        "loop": loop_back(query, key, *sets).nanmean(-1),
+        "help": helpfulness(writes, gradient).nanmean(-1),
     }
-    return {name: value.nanmean(-1)[0] for name, value in values.items()}
+
+
+def stacked(layers: Sequence[dict[str, Tensor]]) -> dict[str, np.ndarray]:
+    """The first example's values, [L, H] each."""
+    return {name: torch.stack([of[name][0] for of in layers]).numpy() for name in layers[0]}
 
 
 def read_outs(model: Any, h_final: Tensor, trace: MadeUp) -> tuple[Tensor, Tensor]:

@@ -20,7 +20,7 @@ from torch import Tensor
 from torch.nn import functional
 from torch.profiler import ProfilerActivity, profile
 
-from benchmarks.factors import layer_factors
+from benchmarks.factors import early_factors, refine_factors
 from benchmarks.made_up import MODELS, made_up_model, made_up_trace
 from benchmarks.measurement import code_digest, results
 from benchmarks.ways.row_scoring import prepared
@@ -140,16 +140,9 @@ def pieces(name: str, tokens: int) -> Iterator[Piece]:
     writes = head_writes(model, 0, mixed)
 
     def scores() -> None:
-        layer_factors(
-            rows[:, :, :early],
-            writes[:, :, :early],
-            x[:, 0],
-            q[:, :, list(trace.refine)],
-            k[:, :, list(trace.mentions)],
-            writes[:, :, early:],
-            x[:, :refine],
-            trace,
-        )
+        early_factors(rows[:, :, :early], writes[:, :, :early], x[:, 0], trace)
+        query, key = q[:, :, list(trace.refine)], k[:, :, list(trace.mentions)]
+        refine_factors(query, key, writes[:, :, early:], x[:, :refine], trace)
 
     counted = rows.numel() / queries * early
     yield _piece(

@@ -12,8 +12,17 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
-from benchmarks.factors import MINIMUM_KEYS, Shown, factors, layer_factors, read_outs
+from benchmarks.factors import (
+    MINIMUM_KEYS,
+    Shown,
+    early_factors,
+    factors,
+    read_outs,
+    refine_factors,
+    stacked,
+)
 from benchmarks.made_up import MadeUp, made_up_model, made_up_trace
 from benchmarks.worker import Work, main
 
@@ -34,32 +43,33 @@ def plain(model: Any, traces: Traces) -> Work:
 
 def rows(model: Any, traces: Traces) -> Work:
     """The tapped pass and the factors of Eqs. 1 and 3, all heads."""
-    from mechdistill.heads.reading import read
+    from mechdistill.heads.reading import Reading, read
     from mechdistill.models.margin import margin_gradient
 
     places = [places_of(trace) for trace in traces]
 
     @torch.no_grad()
     def work() -> dict[str, np.ndarray]:
-        reading = read(model, places)
+        early: list[dict[str, Tensor]] = []
+
+        def at_layer(reading: Reading, layer: int) -> None:
+            rows, _ = reading.early_rows(layer)
+            anchor = reading.anchor("unembed", layer)
+            early.append(early_factors(rows, reading.early_writes(layer), anchor, traces[0]))
+
+        reading = read(model, places, at_layer=at_layer)
         gradient = margin_gradient(model, reading.h_final, *reading.pair_ids())
-        anchor = reading.anchor("unembed", 0)
-        found: dict[str, list[torch.Tensor]] = {}
-        for layer in reading.layers:
-            early, late = reading.writes(layer)
-            values = layer_factors(
-                reading.early_rows(layer)[0],
-                early,
-                anchor,
+        late = [
+            refine_factors(
                 reading.refine_queries(layer),
                 reading.at_mentions(layer)[0],
-                late,
+                reading.refine_writes(layer),
                 gradient,
                 traces[0],
             )
-            for name, value in values.items():
-                found.setdefault(name, []).append(value)
-        return {name: torch.stack(values).numpy() for name, values in found.items()}
+            for layer in reading.layers
+        ]
+        return stacked([one | other for one, other in zip(early, late, strict=True)])
 
     return work
 
@@ -67,13 +77,11 @@ def rows(model: Any, traces: Traces) -> Work:
 def every_variant(model: Any, traces: Traces) -> Work:
     """As the workflow scores heads."""
     from mechdistill.heads.measure import score_variants
-    from mechdistill.heads.reading import read
 
     places = [places_of(trace) for trace in traces]
 
     def work() -> dict[str, np.ndarray]:
-        for _ in score_variants(read(model, places, keep_trunk=True), MINIMUM_KEYS):
-            pass
+        score_variants(model, places, MINIMUM_KEYS)
         return {}
 
     return work

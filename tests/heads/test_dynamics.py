@@ -47,7 +47,7 @@ def test_last_stage_is_the_mean_over_its_tokens(
     assert queries[0] == trace.prompt_length + first - 2
     layer, head = 1, 2
     gradient = margin_gradient(model, reading.h_final, *reading.label_ids())
-    cosine = helpfulness_cosine(reading.writes(layer)[1], gradient)[0, head, slots]
+    cosine = helpfulness_cosine(reading.refine_writes(layer), gradient)[0, head, slots]
     shortlist, _ = reading.shortlist()
     key, _ = reading.at_mentions(layer)
     similar = mean_cosine(reading.refine_queries(layer), key, shortlist)[0, head, slots]

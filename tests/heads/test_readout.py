@@ -67,7 +67,7 @@ def test_pooled_sharpness_and_alignment_pool_before_they_measure(model, traces, 
         row = sum(w * reading.early_rows(layer)[0][0, h, slot] for layer, h, w in members)
         kept = row[1 : traces[0].early[slot] + 1]
         sharp.append(np.log10(1 + max(scipy.stats.kurtosis((kept / kept.sum()).numpy()), 0)))
-        write = sum(w * reading.writes(layer)[0][0, h, slot] for layer, h, w in members).detach()
+        write = sum(w * reading.early_writes(layer)[0, h, slot] for layer, h, w in members).detach()
         align.append(float(write @ anchor / write.norm() / anchor.norm()))
     assert found["sharp"] == pytest.approx(np.mean(sharp), rel=1e-3)
     assert found["align"] == pytest.approx(np.mean(align), rel=1e-3)

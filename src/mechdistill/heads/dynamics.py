@@ -116,7 +116,7 @@ def _by_stage(reading: Reading) -> Iterator[tuple[str, str, Tensor]]:
         ):
             similarity = mean_cosine(query, key, members).masked_fill(~both, torch.nan)
             layers.setdefault(quantity, []).append(similarity)
-        _, writes = reading.writes(layer)
+        writes = reading.refine_writes(layer)
         layers.setdefault("help_cosine", []).append(helpfulness_cosine(writes, gradient))
     starts = torch.tensor([places.prompt_length for places in reading.places])
     # token number 1 of the reasoning is predicted at the prompt's last position

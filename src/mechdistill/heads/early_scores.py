@@ -49,7 +49,7 @@ class EarlyScores:
     def of_layer(self, layer: int) -> Iterator[tuple[str, str, str, Tensor]]:
         """Score, anchor space, sinks and the heads' means over positions [B, H]."""
         rows, visible = self._reading.early_rows(layer)
-        writes, _ = self._reading.writes(layer)
+        writes = self._reading.early_writes(layer)
         sharpness = {
             "in": self._sharpness(rows, visible),
             "out": self._sharpness(*drop_sinks(rows, visible, self._sinks)),

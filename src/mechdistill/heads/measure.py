@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ from mechdistill.data.labels import LabelSpace
 from mechdistill.errors import InputError
 from mechdistill.heads.early_scores import EarlyScores
 from mechdistill.heads.places import Places, all_places
-from mechdistill.heads.reading import Reading, read_all
+from mechdistill.heads.reading import Reading, in_batches, read
 from mechdistill.heads.refinement_scores import RefinementScores
 from mechdistill.heads.tables import head_rows
 from mechdistill.traces.parse import Trace
@@ -87,10 +87,11 @@ def measure_places(
     found: dict[_Named, list[Tensor]] = {}
     order: list[str] = []
     margins: list[pd.DataFrame] = []
-    for reading in read_all(model, places, batch_size):
-        order += [place.example for place in reading.places]
+    for chosen in in_batches(places, batch_size):
+        order += [place.example for place in chosen]
+        reading, variants = score_variants(model, chosen, minimum_keys, phases)
         margins.append(_margins(reading))
-        for key, values in score_variants(reading, minimum_keys, phases):
+        for key, values in variants.items():
             found.setdefault(key, []).append(values)
     tables = [
         head_rows(
@@ -127,20 +128,31 @@ def margin_deviation(margins: pd.DataFrame) -> float:
 
 @torch.no_grad()
 def score_variants(
-    reading: Reading, minimum_keys: int, phases: Collection[int] = (1, 2)
-) -> Iterator[tuple[_Named, Tensor]]:
-    """Each variant's name and its values [B, L, H]."""
-    of_phase = [
-        (phase, EarlyScores(reading, minimum_keys) if phase == 1 else RefinementScores(reading))
-        for phase in sorted(phases)
-    ]
+    model: Any, places: Sequence[Places], minimum_keys: int, phases: Collection[int] = (1, 2)
+) -> tuple[Reading, dict[_Named, Tensor]]:
+    """What was read of a batch, and each variant's values [B, L, H].
+
+    Phase 1 is scored while the pass is at a layer, phase 2, which asks for the end of the pass,
+    after it; so no more than one layer's attention rows are in memory.
+    """
     by_layer: dict[_Named, list[Tensor]] = {}
-    for layer in reading.layers:  # the outer loop: both phases need the layer's writes
-        for phase, scores in of_phase:
-            for score, anchor, sinks, values in scores.of_layer(layer):
-                by_layer.setdefault((phase, score, anchor, sinks), []).append(values)
-    for key, layers in by_layer.items():
-        yield key, torch.stack(layers, dim=1)
+    early: list[EarlyScores] = []
+
+    def add(phase: int, scores: EarlyScores | RefinementScores, layer: int) -> None:
+        for score, anchor, sinks, values in scores.of_layer(layer):
+            by_layer.setdefault((phase, score, anchor, sinks), []).append(values)
+
+    def at_layer(reading: Reading, layer: int) -> None:
+        if 1 in phases:
+            early[:] = early or [EarlyScores(reading, minimum_keys)]
+            add(1, early[0], layer)
+
+    reading = read(model, places, keep_trunk=True, at_layer=at_layer)
+    if 2 in phases:
+        late = RefinementScores(reading)
+        for layer in reading.layers:
+            add(2, late, layer)
+    return reading, {key: torch.stack(layers, dim=1) for key, layers in by_layer.items()}
 
 
 def _margins(reading: Reading) -> pd.DataFrame:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -11,6 +12,7 @@ from torch import Tensor
 from transformers import DynamicCache
 
 from mechdistill.heads.anchors import AnchorSpace, context_anchor, embed_anchor, unembed_anchor
+from mechdistill.heads.coarse import attention_mass
 from mechdistill.heads.places import Places
 from mechdistill.heads.refine import match_on_distance
 from mechdistill.models.batching import Batch, left_pad, pad_right
@@ -45,8 +47,8 @@ class Reading:
     """Residual before the final norm at the refinement slots [B, R, d]."""
     trunk: Trunk | None = None
     """Keys and values of the pass, if they were to be kept."""
-    written: dict[int, Tensor] = field(default_factory=dict)
-    """Writes of the layer asked for last: both phases' scores need them."""
+    summaries: dict[int, tuple[Tensor, Tensor]] = field(default_factory=dict)
+    """Of layers whose rows are gone: what `rows_at_mentions` and `cue_mass` said."""
 
     @property
     def layers(self) -> list[int]:
@@ -75,18 +77,34 @@ class Reading:
 
     def rows_at_mentions(self, layer: int) -> Tensor:
         """Attention on the mentions [B, H, R, P]; unused mention slots hold whatever key 0 gets."""
+        if layer in self.summaries:
+            return self.summaries[layer][0]
         rows = self.refine_rows(layer)
         at = self.mentions.clamp_min(0)[:, None, None].expand(*rows.shape[:3], -1)
         return rows.gather(3, at)
 
-    def writes(self, layer: int) -> tuple[Tensor, Tensor]:
-        """Delta^h(q) at the early [B, H, E, d] and the refinement slots [B, H, R, d]."""
-        if layer not in self.written:
-            self.written.clear()
-            writes = head_writes(self.model, layer, self.records[layer].mixed)
-            self.written[layer] = widened(writes)
-        count, writes = self.early.shape[1], self.written[layer]
-        return writes[:, :, :count], writes[:, :, count:]
+    def cue_mass(self, layer: int) -> Tensor:
+        """Attention on the cue of each refinement slot's clause [B, H, R]; NaN without a cue."""
+        if layer in self.summaries:
+            return self.summaries[layer][1]
+        return attention_mass(self.refine_rows(layer), self.cue_keys)
+
+    def forget_rows(self, layer: int) -> None:
+        """Keep of a layer's rows only what `rows_at_mentions` and `cue_mass` say."""
+        self.summaries[layer] = self.rows_at_mentions(layer), self.cue_mass(layer)
+        record = self.records[layer]
+        nothing = record.rows.new_empty(0)
+        self.records.update({layer: replace(record, rows=nothing, visible=nothing)})
+
+    def early_writes(self, layer: int) -> Tensor:
+        """Delta^h(q) at the early slots [B, H, E, d]."""
+        mixed = self.records[layer].mixed[:, :, : self.early.shape[1]]
+        return widened(head_writes(self.model, layer, mixed))
+
+    def refine_writes(self, layer: int) -> Tensor:
+        """Delta^h(q) at the refinement slots [B, H, R, d]."""
+        mixed = self.records[layer].mixed[:, :, self.early.shape[1] :]
+        return widened(head_writes(self.model, layer, mixed))
 
     def sinks(self) -> Tensor:
         """Sink keys, bool [B, 1, 1, T]."""
@@ -96,6 +114,7 @@ class Reading:
         """One set of positions a trace as keys of the padded axis, bool [B, T]."""
         return _keys(self.batch, positions)
 
+    @cached_property
     def cue_keys(self) -> Tensor:
         """The cue of each refinement slot's clause, bool [B, R, T]."""
         slots = self.refine.shape[1]
@@ -153,47 +172,83 @@ class Reading:
         return final_margin(self.model, self.h_final, *self.pair_ids())
 
 
-def read(model: Any, places: Sequence[Places], *, keep_trunk: bool = False) -> Reading:
+def read(
+    model: Any,
+    places: Sequence[Places],
+    *,
+    keep_trunk: bool = False,
+    at_layer: Callable[[Reading, int], None] | None = None,
+) -> Reading:
     """Read a batch of traces in one forward pass, every layer, without gradients.
 
     Args:
         keep_trunk: keep the pass's keys and values, for gradients through later layers.
+        at_layer: looks at each layer's rows while the pass is there, before it has an `h_final`;
+            they are forgotten then. All layers' rows are more memory than the pass itself takes.
     """
     batch = left_pad([p.tokens for p in places], _padding(model), model.device)
     early = batch.positions([p.early for p in places])
     refine = batch.positions([[at.query for at in p.refine] for p in places])
     mentions = batch.positions([p.mentions() for p in places])
-    tap = Tap(torch.cat([early, refine], dim=1), keys=mentions)
     anchors = _keys(batch, [p.anchor_mentions for p in places])
     cache = DynamicCache() if keep_trunk else None
     with (
         torch.no_grad(),
         reading_residuals(model, lambda entering: context_anchor(entering, anchors)) as stream,
     ):
+        reading = Reading(
+            model=model,
+            places=places,
+            batch=batch,
+            early=early,
+            refine=refine,
+            mentions=mentions,
+            records={} if at_layer is None else _ShownRecords(at_layer),
+            context=stream.entering,
+            h_final=torch.empty(0),
+        )
+        if isinstance(reading.records, _ShownRecords):
+            reading.records.reading = reading
+        tap = Tap(torch.cat([early, refine], dim=1), keys=mentions, record=reading.records)
         model.base_model(
             batch.ids, attention_mask=batch.mask, tap=tap, cache=cache, use_cache=keep_trunk
         )
+    if isinstance(reading.records, _ShownRecords):
+        reading.records.reading = None  # no cycle: memory is free as soon as nobody reads
     at = refine.clamp_min(0)[..., None].expand(-1, -1, stream.final.shape[-1])
-    return Reading(
-        model=model,
-        places=places,
-        batch=batch,
-        early=early,
-        refine=refine,
-        mentions=mentions,
-        records=tap.record,
-        context=stream.entering,
+    return replace(
+        reading,
         h_final=widened(stream.final.gather(1, at)),
         trunk=None if cache is None else Trunk.of(batch.ids, batch.mask, cache),
     )
 
 
+class _ShownRecords(dict[int, LayerRecord]):
+    """Records of a pass: each is shown as soon as it is there, then its rows are forgotten."""
+
+    def __init__(self, at_layer: Callable[[Reading, int], None]) -> None:
+        super().__init__()
+        self._at_layer = at_layer
+        self.reading: Reading | None = None
+
+    def __setitem__(self, layer: int, record: LayerRecord) -> None:
+        super().__setitem__(layer, record)
+        if self.reading is not None:
+            self._at_layer(self.reading, layer)
+            self.reading.forget_rows(layer)
+
+
 def read_all(model: Any, places: Sequence[Places], batch_size: int) -> Iterator[Reading]:
-    """Read traces in batches of like length, so that little is padded."""
+    """Read traces in batches of like length; rows and trunk are kept."""
+    for chosen in in_batches(places, batch_size):
+        yield read(model, chosen, keep_trunk=True)
+
+
+def in_batches(places: Sequence[Places], batch_size: int) -> Iterator[list[Places]]:
+    """Batches of like length, so that little is padded."""
     order = sorted(range(len(places)), key=lambda index: (len(places[index].tokens), index))
     for start in range(0, len(order), batch_size):
-        chosen = [places[index] for index in order[start : start + batch_size]]
-        yield read(model, chosen, keep_trunk=True)
+        yield [places[index] for index in order[start : start + batch_size]]
 
 
 def _keys(batch: Batch, positions: Sequence[Sequence[int]]) -> Tensor:

@@ -41,7 +41,6 @@ class RefinementScores:
         self._where = {"": used, "_at_verdict": used & _first_of_clause(reading)}
         self._sets = reading.shortlist()
         self._matched = reading.shortlist(matched=True)
-        self._cue = reading.cue_keys()
         model, pair = reading.model, reading.pair_ids()
         with torch.no_grad():
             self._direct = margin_gradient(model, reading.h_final, *pair)
@@ -78,7 +77,7 @@ class RefinementScores:
         }
 
     def _helps(self, layer: int) -> dict[str, Tensor]:
-        _, writes = self._reading.writes(layer)
+        writes = self._reading.refine_writes(layer)
         _, value = self._reading.at_mentions(layer)
         rows = self._reading.rows_at_mentions(layer)
         mixed, attended = attended_mixed(rows, value, self._sets[0])
@@ -98,7 +97,7 @@ class RefinementScores:
         rows = self._reading.rows_at_mentions(layer)
         kept, rejected = (attention_mass(rows, members) for members in self._sets)
         return {
-            "attention_cue": attention_mass(self._reading.refine_rows(layer), self._cue),
+            "attention_cue": self._reading.cue_mass(layer),
             "attention_loop": kept - rejected,
         }
 
