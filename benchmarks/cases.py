@@ -105,13 +105,19 @@ def scoring_examples(examples: int, tokens: int = 256) -> Case:
 
 def sweep(tokens: int, model: str = MODEL, turns: int | None = None) -> Case:
     """Patching by prompt length; a pass each is 2 + 2 CONDITIONS passes."""
-    few = {512: 2, 1024: 1}.get(tokens, 0) if turns is None else turns
+    few = {512: 1, 1024: 1}.get(tokens, 0) if turns is None else turns
     setting = {"model": model, "tokens": tokens, "conditions": CONDITIONS}
     why = "not run: minutes a turn" if tokens > 512 else ""
     ways = [
         Way("sweep", PATCHING),
         Way("a pass each", PATCHING, turns=few),
-        Way("TransformerLens, patching", LENS, rival=True, left_out=why, turns=min(few, 1)),
+        Way(
+            "TransformerLens, patching",
+            LENS,
+            rival=True,
+            left_out=why,
+            turns=0 if turns is None else turns,
+        ),
     ]
     least = 10.0 if tokens >= LONG else None
     comparisons = [
