@@ -105,10 +105,13 @@ def ratio_table(records: Iterable[Record]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def page(records: list[dict[str, Any]], limits: Record | None, pictures: Iterable[str]) -> str:
-    """The Markdown."""
+def page(
+    records: list[dict[str, Any]], limits: Record | None, pictures: Iterable[str], note: str = ""
+) -> str:
+    """The Markdown; the note says what else is to be known about this measurement."""
     ways, table = way_table(records), ratio_table(records)
     parts = [INTRODUCTION, WAYS, _machine(records)]
+    parts += [f"{note}\n\n"] if note else []
     promised = table["time_target"].notna()
     parts += ["## Targets\n\n", _ratio_rows(table[promised]), "\n", _legend()]
     parts += ["## Other ratios\n\n", _ratio_rows(table[~promised]), "\n"]
@@ -254,7 +257,9 @@ def _limits(found: Record) -> str:
     return "\n".join(lines) + "\n"
 
 
-def write_page(records: list[dict[str, Any]], limits: Record | None, docs: Path) -> None:
+def write_page(
+    records: list[dict[str, Any]], limits: Record | None, docs: Path, note: str = ""
+) -> None:
     """docs/benchmarks.md, and what it shows in docs/benchmarks/."""
     folder = docs / "benchmarks"
     folder.mkdir(parents=True, exist_ok=True)
@@ -262,20 +267,21 @@ def write_page(records: list[dict[str, Any]], limits: Record | None, docs: Path)
     ways.to_csv(folder / "ways.csv", index=False, float_format="%.5g")
     ratio_table(records).to_csv(folder / "ratios.csv", index=False, float_format="%.5g")
     pictures = [*draw_curves(ways, folder), *draw_ratios(ratio_table(records), folder)]
-    (docs / "benchmarks.md").write_text(page(records, limits, pictures), encoding="utf-8")
+    (docs / "benchmarks.md").write_text(page(records, limits, pictures, note), encoding="utf-8")
 
 
 def main() -> None:
     """Read the results, write the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="folder of the page")
+    parser.add_argument("--note", default="", help="about this measurement, onto the page")
     args = parser.parse_args()
     records = load(results())
     if not records:
         raise SystemExit(f"{results()} holds no results: run python -m benchmarks.run first")
     limits = results() / "limits.json"
     kept = json.loads(limits.read_text(encoding="utf-8")) if limits.exists() else None
-    write_page(records, kept, args.docs)
+    write_page(records, kept, args.docs, args.note)
 
 
 if __name__ == "__main__":
