@@ -193,6 +193,29 @@ def test_the_study_s_limits_of_the_candidate_list_are_those_of_the_world() -> No
             assert taken[0] == taken[1], world
 
 
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"kind": "t5"}, "kind is t5 and checkpoint is null"),
+        (
+            {
+                "checkpoint": {
+                    "kind": "folder",
+                    "name": "t5",
+                    "revision": None,
+                    "files": {"model.safetensors": "0" * 64},
+                }
+            },
+            "kind is encoder and checkpoint is not null",
+        ),
+        ({"notes": 100_000}, r"evaluate\.simulator\.notes is 100000: it must be at most 200"),
+    ],
+)
+def test_simulators_that_do_not_fit_are_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        load_study({"study": "smoke", "evaluate": {"simulator": changes}}, ROOT)
+
+
 def test_all_wrong_keys_are_named_at_once() -> None:
     with pytest.raises(InputError) as caught:
         load_study({"seed": -1, "distil": {"lambda_p1": -1}}, ROOT)

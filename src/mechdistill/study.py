@@ -545,6 +545,32 @@ class Distil(Section):
         return self
 
 
+class Simulator(Section):
+    """The model that answers with a student's reasoning at hand (LAS)."""
+
+    kind: Literal["encoder", "t5"]
+    """A head on the study's sentence encoder, or a T5 that writes the codes."""
+    checkpoint: Checkpoint | None
+    """Of the T5; null for the encoder."""
+    notes: Count
+    """Training notes whose teacher's reasoning it learns from, the first ones."""
+    strip_labels: bool
+    """Whether labels are taken out of the reasoning that it sees."""
+    steps: Count
+    batch_size: Count
+    learning_rate: Positive
+    seed: Seed
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if (self.kind == "t5") != (self.checkpoint is not None):
+            raise ValueError(
+                f"kind is {self.kind} and checkpoint is {'not ' * (self.checkpoint is not None)}"
+                "null: a checkpoint belongs to a t5, and to nothing else"
+            )
+        return self
+
+
 class Evaluate(Section):
     """Metrics of the decoded test notes."""
 
@@ -555,6 +581,8 @@ class Evaluate(Section):
     precision_at: Annotated[tuple[Count, ...], Field(min_length=1)]
     """k of P@k."""
     shuffles_seed: Seed
+    simulator: Simulator | None
+    """Null leaves LAS out."""
 
     @model_validator(mode="after")
     def _no_repeats(self) -> Self:
@@ -604,6 +632,7 @@ class Study(Section):
             ("patching.generated_examples", self.patching.generated_examples, splits.patching),
             ("heads.attention_examples", self.heads.attention_examples, splits.ranking),
             ("evaluate.curve_examples", self.evaluate.curve_examples, splits.test),
+            *self._simulator_limits(),
             ("report.worked_example", self.report.worked_example, splits.test - 1),
         ]
         for shape in (self.teacher.architecture, self.distil.student):
@@ -613,6 +642,12 @@ class Study(Section):
             if value > limit:
                 raise ValueError(f"{key} is {value}: it must be at most {limit} in this study")
         return self
+
+    def _simulator_limits(self) -> list[tuple[str, int, int]]:
+        simulator = self.evaluate.simulator
+        if simulator is None:
+            return []
+        return [("evaluate.simulator.notes", simulator.notes, self.data.splits.training)]
 
     def subset(self, keys: Iterable[str]) -> str:
         """Canonical JSON of the values of dotted ``keys`` (a section comes whole).

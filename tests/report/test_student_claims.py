@@ -1,10 +1,11 @@
 import pytest
 
-from mechdistill.report.claims import scope, students
+from mechdistill.report.claims import ablations, scope, students
 from mechdistill.report.claims.scores import difference
 from mechdistill.report.evidence import Evidence, NotTested
 from mechdistill.report.metrics import TABLE1
 from mechdistill.report.verdicts import Verdict
+from mechdistill.significance.plan import ABLATIONS
 
 UP, FLAT, DOWN = (0.1, 0.05, 0.15, "up"), (0.0, -0.05, 0.05, ""), (-0.1, -0.15, -0.05, "down")
 
@@ -49,6 +50,39 @@ def test_baseline_that_was_not_compared_is_resampled_from_the_scores(build):
 def test_las_is_not_tested(build):
     with pytest.raises(NotTested, match="simulator"):
         students.mech_las(build.evidence())
+
+
+@pytest.mark.parametrize(("cells", "verdict"), [(UP, Verdict.HOLDS), (DOWN, Verdict.DOES_NOT_HOLD)])
+def test_las_is_tested_where_a_simulator_was(build, cells, verdict):
+    assert students.mech_las(against_both(build, "las", cells, cells)).decided is verdict
+
+
+def test_dropped_phases_and_terms_are_read_on_las(build):
+    every = ("vanilla", *ABLATIONS)
+    rows = [("las", "mech", other, *UP) for other in every]
+    comparisons = build.comparisons(rows)
+    full = Evidence(build.with_methods("mech", *every).design, {"comparisons": comparisons})
+    for claimed in (
+        ablations.phases_raise_las,
+        ablations.p1_terms_raise_las,
+        ablations.p2_terms_raise_las,
+        ablations.interactions_gain,
+        ablations.full_is_best,
+    ):
+        assert claimed(full).decided is Verdict.HOLDS
+    few = Evidence(build.with_methods("mech", "vanilla").design, {"comparisons": comparisons})
+    with pytest.raises(NotTested, match="p1_only, p2_only not trained"):
+        ablations.phases_raise_las(few)
+    with pytest.raises(NotTested, match="simulator"):
+        ablations.phases_raise_las(build.evidence())
+
+
+def test_complementary_phases_are_read_on_las_where_it_is(build):
+    means = {("mech", "las"): 0.2, ("p1_only", "las"): 0.5, ("p2_only", "las"): 0.5}
+    means |= {(m, "samples_f1"): v for m, v in (("mech", 0.7), ("p1_only", 0.5), ("p2_only", 0.5))}
+    outcome = students.phases_complement(build.evidence(scores=build.scores(means)))
+    assert outcome.decided is Verdict.DOES_NOT_HOLD
+    assert "not measured" not in outcome.note
 
 
 def test_unmeasured_metric_is_not_tested(build):

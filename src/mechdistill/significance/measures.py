@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from mechdistill.evaluate import bleu, label_sets, ranking
+from mechdistill.evaluate import bleu, label_sets, las, ranking
 from mechdistill.evaluate.perplexity import perplexity
 from mechdistill.significance.bootstrap import Array, Statistics, mean_of, point_scores
 from mechdistill.significance.compare import Measure, Model
@@ -20,7 +20,7 @@ NOT_SCORES = {*bleu.STATISTICS, *PERPLEXITY_STATISTICS}
 """Rows of the score table that are counts behind a score, and no score of their own."""
 
 
-DATA_LEVELS = {"anchor_near_cosine", "confusion_0"}
+DATA_LEVELS = {"anchor_near_cosine", "confusion_0", "simulator_question"}
 """Metrics that the data fix, the same for every model: nothing to compare."""
 
 
@@ -41,7 +41,7 @@ def corpus_measures(
     training_gold: Sequence[Collection[str]],
     precision_at: Sequence[int],
 ) -> list[Measure]:
-    """Scores that only a whole split has: F1 variants, PSP@k, perplexity, corpus BLEU.
+    """Scores that only a whole split has: F1 variants, PSP@k, perplexity, corpus BLEU, LAS by leak.
 
     Args:
         predictions: gold and predicted label lists (method, seed, example).
@@ -55,6 +55,7 @@ def corpus_measures(
         + _psp_measures(predictions, labels, training_gold, precision_at)
         + _counted(scores, "perplexity", PERPLEXITY_STATISTICS, perplexity)
         + _counted(scores, "bleu_corpus", bleu.STATISTICS, _stacked(bleu.corpus_bleu))
+        + _simulatability_measures(scores)
     )
 
 
@@ -172,6 +173,22 @@ def _counted(
         model: tuple(np.nan_to_num(column[model]) for column in columns) for model in columns[0]
     }
     return [Measure(name, statistics=statistics, reduce=reduce)]
+
+
+def _simulatability_measures(scores: pd.DataFrame) -> list[Measure]:
+    """LAS of the documents whose reasoning leaks, of the others, and the mean of the two."""
+    rows = scores[scores["metric"] == "las"]
+    if rows.empty:
+        return []
+    documents = sorted(rows["example"].unique())
+    gain = _by_model(rows, documents)
+    leaking = _by_model(scores[scores["metric"] == "las_leaking"], documents)
+    parts = {model: las.split_statistics(gain[model], leaking[model] == 1) for model in gain}
+    return [
+        Measure("las_split", statistics=parts, reduce=las.split_mean),
+        Measure("las_leaking_gain", statistics={m: p[:2] for m, p in parts.items()}),
+        Measure("las_others_gain", statistics={m: p[2:] for m, p in parts.items()}),
+    ]
 
 
 def _stacked(function: Callable[[Array], Array]) -> Callable[..., Array]:

@@ -82,6 +82,12 @@ def difference(evidence: Evidence, metric: str, method: str, reference: str) -> 
     return evidence.design.bootstrap.grid(ours - theirs, unit_of(metric))
 
 
+def las_measured(evidence: Evidence) -> bool:
+    """Whether the study had a simulator."""
+    tables = [evidence.tables.get(name) for name in ("comparisons", "scores")]
+    return any(table is not None and (table["metric"] == "las").any() for table in tables)
+
+
 def _compared(evidence: Evidence, metric: str, method: str, reference: str) -> Estimate | None:
     """The significance stage's answer, if it compared this pair in this order."""
     compared = evidence.tables.get("comparisons")

@@ -8,6 +8,7 @@ import pandas as pd
 from mechdistill.report.claims.registry import Outcome, claim
 from mechdistill.report.claims.scores import (
     difference,
+    las_measured,
     score_grid,
     seeds_of,
     shared_notes,
@@ -25,12 +26,10 @@ NO_SIMULATOR = "LAS needs a simulator model, which the study does not train"
 
 @claim("C17", "comparisons", "scores")
 def phases_complement(evidence: Evidence) -> Outcome:
+    with_las = las_measured(evidence)
+    metric, name = ("las", "LAS") if with_las else ("samples_f1", "samples-F1")
     parts = tuple(
-        Part(
-            f"samples-F1, mech minus {other}",
-            difference(evidence, "samples_f1", PROPOSED, other),
-            +1,
-        )
+        Part(f"{name}, mech minus {other}", difference(evidence, metric, PROPOSED, other), +1)
         for other in ("p1_only", "p2_only")
     )
     roles = [
@@ -38,10 +37,9 @@ def phases_complement(evidence: Evidence) -> Outcome:
         for method in ("p1_only", "p2_only")
         for metric in ("margin_region", "margin_within", "confusion")
     ]
+    instead = "The paper shows this on LAS, which was not measured; samples-F1 stands in. "
     return Outcome(
-        parts,
-        "The paper shows this on LAS, which was not measured; samples-F1 "
-        f"stands in. By phase: {'; '.join(filter(None, roles))}.",
+        parts, f"{'' if with_las else instead}By phase: {'; '.join(filter(None, roles))}."
     )
 
 
@@ -83,7 +81,7 @@ def _level(evidence: Evidence, metric: str, method: str) -> float:
 
 def _beats_every_baseline(evidence: Evidence, key: str) -> Outcome:
     metric = BY_KEY[key]
-    if key == "las":
+    if key == "las" and not las_measured(evidence):
         raise NotTested(NO_SIMULATOR)
     parts = tuple(
         Part(
@@ -126,29 +124,41 @@ def mech_f1(evidence: Evidence) -> Outcome:
 
 @claim("C23", "scores")
 def focus_and_confusion_gain_most(evidence: Evidence) -> Outcome:
-    gaps = {metric: _gap(evidence, metric) for metric in ("focus", "confusion", "samples_f1")}
-    closed = [metric for metric, gap in gaps.items() if not gap.known() or gap.low <= 0]
-    if closed:
-        return Outcome(
-            (Part(f"{closed[0]}, teacher better than vanilla by", gaps[closed[0]], +1),),
-            f"The teacher is not shown to be better than vanilla in {', '.join(closed)}, so no "
-            "share of that gap can be gained.",
-            Verdict.UNDECIDED,
-        )
+    others = ["samples_f1", *(["las"] if las_measured(evidence) else [])]
+    no_gap = _no_gap(evidence, ("focus", "confusion", *others))
+    if no_gap is not None:
+        return no_gap
     parts = tuple(
         Part(
-            f"share of the gap gained, {metric} minus samples-F1",
-            _share_difference(evidence, metric, "samples_f1"),
+            f"share of the gap gained, {metric} minus {unit_name}",
+            _share_difference(evidence, metric, other),
             +1,
         )
+        for other, unit_name in zip(others, ("samples-F1", "LAS"))
         for metric in ("focus", "confusion")
     )
+    if len(others) > 1:
+        return Outcome(parts, "Samples-F1 stands for F1.")
     against = any(part.verdict is Verdict.DOES_NOT_HOLD for part in parts)
     return Outcome(
         parts,
         f"Samples-F1 stands for F1. {NO_SIMULATOR}, so the claim can be refuted "
         "here and not confirmed.",
         Verdict.DOES_NOT_HOLD if against else Verdict.UNDECIDED,
+    )
+
+
+def _no_gap(evidence: Evidence, metrics: tuple[str, ...]) -> Outcome | None:
+    """Undecided where the teacher is not shown to be better in some metric; None if it is."""
+    gaps = {metric: _gap(evidence, metric) for metric in metrics}
+    closed = [metric for metric, gap in gaps.items() if not gap.known() or gap.low <= 0]
+    if not closed:
+        return None
+    return Outcome(
+        (Part(f"{closed[0]}, teacher better than vanilla by", gaps[closed[0]], +1),),
+        f"The teacher is not shown to be better than vanilla in {', '.join(closed)}, so no "
+        "share of that gap can be gained.",
+        Verdict.UNDECIDED,
     )
 
 
@@ -174,9 +184,23 @@ def _share_difference(evidence: Evidence, one: str, other: str) -> Estimate:
     )
 
 
-@claim("C24")
+@claim("C24", "scores")
 def baselines_imitate(evidence: Evidence) -> Outcome:
-    raise NotTested(NO_SIMULATOR)
+    if not las_measured(evidence):
+        raise NotTested(NO_SIMULATOR)
+    mechanism = ("sharp", "align", "loop", "help")
+    no_gap = _no_gap(evidence, ("las", *mechanism))
+    if no_gap is not None:
+        return no_gap
+    parts = tuple(
+        Part(
+            f"share of the gap that mech gains over vanilla, {BY_KEY[metric].short} minus LAS",
+            _share_difference(evidence, metric, "las"),
+            +1,
+        )
+        for metric in mechanism
+    )
+    return Outcome(parts, "The gap is that between vanilla and teacher.")
 
 
 @claim("C25", "comparisons")
@@ -267,7 +291,8 @@ def all_gains_significant(evidence: Evidence) -> Outcome:
     return Outcome(
         (part,),
         (
-            f"{count(len(passed), 'cell')} of {len(cells)} (LAS was not measured) pass both tests "
+            f"{count(len(passed), 'cell')} of {len(cells)}"
+            f"{'' if las_measured(evidence) else ' (LAS was not measured)'} pass both tests "
             f"as a gain over the best baseline: {listed}. Wilcoxon does not apply to macro-F1, "
             "which a single note does not have. Weakest cell: Wilcoxon p "
             f"{plain(float(weakest['p_wilcoxon']))}."

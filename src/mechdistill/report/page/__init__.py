@@ -23,7 +23,7 @@ from mechdistill.report.attention import KINDS
 from mechdistill.report.evidence import Evidence
 from mechdistill.report.figures.attention import EDGES
 from mechdistill.report.formats import percent
-from mechdistill.report.metrics import MORE_TABLES
+from mechdistill.report.metrics import LAST_TABLES, MORE_TABLES, Metric
 from mechdistill.report.page import rows as page_rows
 from mechdistill.report.page.captions import FIGURES
 from mechdistill.report.page.origin import Origin
@@ -89,7 +89,8 @@ def render(page: Page) -> str:
         peak=lambda words: max((word.weight for word in words), default=0.0),
         total=lambda words: sum(word.weight for word in words),
         findings=page.findings,
-        tables=[Markup(page.table1), *map(Markup, _measure_tables(page.measures))],
+        tables=[Markup(page.table1), *map(Markup, _measure_tables(page.measures, MORE_TABLES))],
+        last_tables=list(map(Markup, _measure_tables(page.measures, LAST_TABLES))),
         patching_size_text=f"about the size of a pool ({design.pool_size} heads)",
         ranking_names=list(page_rows.RANKINGS.values()),
         patching_rows=page_rows.patching_rows(tables["patching_summary"], design.pool_size),
@@ -118,9 +119,11 @@ def environment_line() -> str:
     return f"Python {platform.python_version()}; {', '.join(found)}."
 
 
-def _measure_tables(measures: pd.DataFrame) -> list[str]:
+def _measure_tables(
+    measures: pd.DataFrame, tables: Sequence[tuple[Sequence[Metric], str]]
+) -> list[str]:
     shown = []
-    for metrics, title in MORE_TABLES:
+    for metrics, title in tables:
         own = measures[measures["metric"].isin([metric.key for metric in metrics])]
         if own["value"].notna().any():
             shown.append(to_html(build(own, metrics, title)))
