@@ -5,10 +5,10 @@ import pandas as pd
 import pytest
 
 from mechdistill.report.formats import count, interval, percent, plain, signed
-from mechdistill.report.metrics import TABLE1
+from mechdistill.report.metrics import TABLE1, method_name
 from mechdistill.report.page.rows import undefined_line
 from mechdistill.report.resampling import Bootstrap
-from mechdistill.report.tables import build, tidy, to_csv, to_html, to_latex
+from mechdistill.report.tables import build, from_csv, tidy, to_csv, to_html, to_latex
 from mechdistill.report.values import method_values
 from mechdistill.significance.measures import corpus_measures, document_measures
 
@@ -34,7 +34,7 @@ def frame(build_):
         ],
         best="vanilla_positions",
     )
-    return tidy(values, comparisons)
+    return tidy(values, comparisons, {})
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def test_average_gain_is_over_the_papers_baselines_alone(build_):
     values = method_values(document_measures(build_.scores(means)), Bootstrap(100, 0))
     gains = {"vanilla": 0.1, "cwt": 0.3, "vanilla_margin": 5.0}
     rows = [("focus", "mech", b, gain, 0.0, 1.0, "") for b, gain in gains.items()]
-    table = build(tidy(values, build_.comparisons(rows, best="cwt")), TABLE1, "")
+    table = build(tidy(values, build_.comparisons(rows, best="cwt"), {}), TABLE1, "")
     assert cell(table, "average gain", "focus").text == "+0.200"
     assert cell(table, "average gain", "confusion").text == "–"
     assert "mech minus the mean of Vanilla, CWT (adapted)" in table.caption
@@ -92,7 +92,7 @@ def test_notes_without_a_score_are_counted_beside_the_value(build_):
     gone = (scores["metric"] == "confusion") & scores["example"].isin(scores["example"][:3])
     scores.loc[gone, "value"] = float("nan")
     gains = build_.comparisons([("focus", "mech", "vanilla", 0.1, 0, 0.2, "")], best="vanilla")
-    frame = tidy(method_values(document_measures(scores), Bootstrap(100, 0)), gains)
+    frame = tidy(method_values(document_measures(scores), Bootstrap(100, 0)), gains, {})
     table = build(frame, TABLE1, "")
     name = "Mech (phases 1 and 2)"
     assert cell(table, name, "confusion").left_out == 6
@@ -217,3 +217,22 @@ def test_interval_that_misses_its_value_is_not_given(build):
     assert values.loc["macro_f1_all", "value"] == 1.0
     assert pd.isna(values.loc["macro_f1_all", "ci_low"])
     assert values.loc["micro_f1", "ci_low"] == 1.0
+
+
+@pytest.mark.parametrize("kind", ["no labels", "all labels", "constant output (1 of 3 seeds)"])
+@pytest.mark.parametrize("method", ["teacher", "vanilla", "mech", "p1_only"])
+def test_a_degenerate_model_is_called_so(build_, kind, method):
+    scores = build_.scores({(m, "focus"): 0.4 for m in METHODS})
+    values = method_values(document_measures(scores), Bootstrap(100, 0))
+    gains = build_.comparisons([("focus", "mech", "vanilla", 0.1, 0.0, 0.2, "")])
+    frame = from_csv(to_csv(tidy(values, gains, {method: kind})))
+    table = build(frame, TABLE1, "")
+
+    assert [line.name for line in table.lines if line.degenerate] == [method_name(method)]
+    assert f"<br><small>degenerate: {kind}</small></th>" in to_html(table)
+    assert f"degenerate: {kind}" in to_latex(table)
+    assert "its scores say nothing about reasoning" in table.caption
+
+
+def test_no_other_model_is_called_degenerate(frame):
+    assert "degenerate" not in to_html(build(frame, TABLE1, ""))

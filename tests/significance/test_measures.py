@@ -7,6 +7,7 @@ from sklearn.preprocessing import MultiLabelBinarizer
 
 from mechdistill.evaluate import bleu
 from mechdistill.significance.bootstrap import draw, point_scores, resampled_scores
+from mechdistill.significance.compare import Pair, Settings, compare
 from mechdistill.significance.measures import (
     corpus_measures,
     corpus_table,
@@ -89,6 +90,35 @@ def test_interval_of_macro_f1_contains_its_point(corpus):
 
     assert low < value(measure, ("mech", 0)) < high
     assert scores.mean() == pytest.approx(value(measure, ("mech", 0)), abs=0.05)
+
+
+def test_f1_by_training_frequency_agrees_with_sklearn(corpus):
+    """a 3, b 2 training documents, c, d, e none."""
+    binarizer = MultiLabelBinarizer(classes=LABELS)
+    gold = binarizer.fit_transform(GOLD.values())
+    guess = binarizer.fit_transform(ANSWERS["mech", 1].values())
+    for group, labels in (("head", "ab"), ("tail", "cde")):
+        columns = [LABELS.index(label) for label in labels]
+        micro = f1_score(gold, guess, average="micro", labels=columns, zero_division=0)
+        assert value(corpus[f"micro_f1_{group}"], ("mech", 1)) == pytest.approx(micro)
+        known = [c for c in columns if gold[:, c].any()]
+        macro = f1_score(gold, guess, average="macro", labels=known, zero_division=0)
+        assert value(corpus[f"macro_f1_{group}"], ("mech", 1)) == pytest.approx(macro)
+    assert "micro_f1_torso" not in corpus
+
+
+def test_frequencies_are_a_family_of_their_own(corpus):
+    chosen = [corpus[name] for name in ("micro_f1", "psp_at_1", "micro_f1_head", "macro_f1_tail")]
+    pairs = [Pair("mech", "vanilla", "baseline")]
+    found = compare(chosen, pairs, "vanilla", Settings(50, 0.05, 0)).set_index("metric")
+
+    assert found["family"].to_dict() == {
+        "micro_f1": "baseline/table",
+        "psp_at_1": "baseline/other",
+        "micro_f1_head": "baseline/frequency",
+        "macro_f1_tail": "baseline/frequency",
+    }
+    assert found.loc["psp_at_1", "family_size"] == 1
 
 
 def test_perplexity_is_pooled_over_tokens(corpus):

@@ -18,6 +18,7 @@ from mechdistill.data.examples import read_examples
 from mechdistill.data.labels import read_label_space
 from mechdistill.data.one_world import check_arguments
 from mechdistill.evaluate import bleu
+from mechdistill.evaluate.frequency import group_sizes, training_uses
 from mechdistill.evaluate.label_sets import label_groups
 from mechdistill.evaluate.las_scores import simulatability_scores
 from mechdistill.parameters import Parameters
@@ -61,6 +62,7 @@ def main() -> None:
     definitions = {
         "bleu": bleu.signature(),
         "text_encoder": {"name": p["text_encoder.name"], "sha256": p["text_encoder.sha256"]},
+        "labels_by_training_frequency": group_sizes(training_uses(training, labels), gold),
         "labels_in_macro_f1": {name: int(among.sum()) for name, among in groups.items()},
         "trace_status": {
             str(model): {str(status): int(n) for (_, status), n in rows.sort_index().items()}

@@ -11,6 +11,7 @@ from mechdistill.artifacts import read_table, write_text
 from mechdistill.data.examples import read_examples
 from mechdistill.data.labels import read_label_space
 from mechdistill.data.one_world import check_arguments
+from mechdistill.evaluate.degenerate import degenerate_methods
 from mechdistill.parameters import Parameters
 from mechdistill.report.metrics import TABLE1
 from mechdistill.report.resampling import Bootstrap
@@ -37,7 +38,12 @@ def main() -> None:
         *document_measures(scores),
     ]
     boot = Bootstrap(p["significance.bootstrap"], p["significance.seed"])
-    everything = tidy(method_values(measures, boot), read_table(args.comparisons))
+    test = {example.example: example for example in read_examples(args.examples, "test")}
+    everything = tidy(
+        method_values(measures, boot),
+        read_table(args.comparisons),
+        degenerate_methods(predictions, test),
+    )
     table1 = everything[everything["metric"].isin([metric.key for metric in TABLE1])]
     wide = build(table1, TABLE1, TITLE)
     write_text(args.csv, to_csv(table1))

@@ -57,6 +57,13 @@ def micro_f1(hit: Array, false_alarm: Array, missed: Array) -> Array:
     return per_label_f1(hit.sum(-1), false_alarm.sum(-1), missed.sum(-1))
 
 
+def micro_f1_among(
+    hit: Array, false_alarm: Array, missed: Array, among: npt.NDArray[np.bool_]
+) -> Array:
+    """F1 of the counts summed over the labels of `among` [labels]."""
+    return micro_f1(hit[..., among], false_alarm[..., among], missed[..., among])
+
+
 def macro_f1(hit: Array, false_alarm: Array, missed: Array, among: npt.NDArray[np.bool_]) -> Array:
     """Mean of per-label F1 over the labels marked in `among` [labels] (Eq. 11); nan if none is."""
     scores = per_label_f1(hit, false_alarm, missed)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from mechdistill.evaluate.frequency import GROUPS
+
 
 class Metric(NamedTuple):
     """A column of a table. `better` is +1 where high is good, -1 where low is."""
@@ -86,6 +88,19 @@ SIMULATED = (
 )
 """What the simulator made of the reasoning; only in studies that name one."""
 
+FREQUENCY = tuple(
+    Metric(
+        f"{kind}_f1_{group}",
+        f"{kind}-F1 {group}",
+        f"{kind}-F1 over the {group} labels by training frequency",
+        1,
+        "F1",
+    )
+    for kind in ("macro", "micro")
+    for group in GROUPS
+)
+"""Macro-F1 over the labels gold in the test notes, micro-F1 over all of a group."""
+
 MORE_TABLES = (
     (TASK, "Table 2. Task measures."),
     (DECISIONS, "Table 3. Fidelity to the teacher's text; decisions on the teacher's trace."),
@@ -99,11 +114,13 @@ LAST_TABLES = (
         SIMULATED,
         "Table 8. Simulatability: what a simulator trained on the teacher's reasoning answers.",
     ),
+    (FREQUENCY, "Table 9. F1 by training frequency of the labels: head, torso and tail."),
 )
 """Those behind the tables of patching."""
 
 BY_KEY = {
-    metric.key: metric for metric in (*SIMULATED, *TABLE1, *TASK, *DECISIONS, *CONTROLS, *FOUND)
+    metric.key: metric
+    for metric in (*SIMULATED, *TABLE1, *TASK, *DECISIONS, *CONTROLS, *FOUND, *FREQUENCY)
 }
 
 METHODS = {

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import html
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -23,7 +23,7 @@ COLUMNS = (
     *("method", "metric", "better", "value", "ci_low", "ci_high", "n_documents", "n_seeds"),
     "n_undefined",
     *("baseline", "is_mark_reference", "gain", "gain_low", "gain_high"),
-    *("p_wilcoxon", "p_holm", "mark"),
+    *("p_wilcoxon", "p_holm", "mark", "degenerate"),
 )
 AVERAGE = "average gain"
 Tone = Literal["", "good", "bad"]
@@ -55,6 +55,12 @@ class Line:
     name: str
     kind: Literal["value", "proposed", "gain", "teacher"]
     cells: tuple[Cell, ...]
+    degenerate: str = ""
+
+    @property
+    def note(self) -> str:
+        """What stands below the name."""
+        return f"degenerate: {self.degenerate}" if self.degenerate else ""
 
 
 @dataclass(frozen=True)
@@ -66,14 +72,22 @@ class Table:
     lines: tuple[Line, ...]
 
 
-def tidy(values: pd.DataFrame, comparisons: pd.DataFrame) -> pd.DataFrame:
+def tidy(
+    values: pd.DataFrame, comparisons: pd.DataFrame, degenerate: Mapping[str, str]
+) -> pd.DataFrame:
     """Values and gains as rows: a value row has no baseline, a gain row has no value.
 
     Args:
         values: of `mechdistill.report.values.method_values`.
         comparisons: of the significance stage; the rows of mech against baselines are kept.
+        degenerate: of `mechdistill.evaluate.degenerate.degenerate_methods`.
     """
-    own = values.assign(baseline="", is_mark_reference=False, mark="")
+    own = values.assign(
+        baseline="",
+        is_mark_reference=False,
+        mark="",
+        degenerate=[degenerate.get(method, "") for method in values["method"]],
+    )
     truly = baselines([m for m in values["method"].unique() if m != TEACHER])
     gains = comparisons[
         (comparisons["method"] == PROPOSED) & comparisons["baseline"].isin(truly)
@@ -86,6 +100,7 @@ def tidy(values: pd.DataFrame, comparisons: pd.DataFrame) -> pd.DataFrame:
         }
     )
     both = pd.concat([own, gains], ignore_index=True)
+    both["degenerate"] = both["degenerate"].fillna("")
     both["better"] = [BY_KEY[m].better if m in BY_KEY else None for m in both["metric"]]
     return both.reindex(columns=list(COLUMNS))
 
@@ -96,10 +111,12 @@ def build(frame: pd.DataFrame, metrics: Sequence[Metric], title: str) -> Table:
     rivals = [m for m in baselines(methods) if m != TEACHER]
     order = [*rivals, *(m for m in ABLATIONS if m in methods)]
     reference = _mark_reference(frame)
-    lines = [Line(method_name(m), "value", _values(frame, m, metrics)) for m in order]
+    valued = frame[frame["value"].notna()]
+    wrong = dict(zip(valued["method"], valued["degenerate"], strict=True))
+    lines = [Line(method_name(m), "value", _values(frame, m, metrics), wrong[m]) for m in order]
     if PROPOSED in methods:
         cells = _values(frame, PROPOSED, metrics, reference)
-        lines.append(Line(method_name(PROPOSED), "proposed", cells))
+        lines.append(Line(method_name(PROPOSED), "proposed", cells, wrong[PROPOSED]))
         lines += [
             Line(f"gain over {method_name(b)}", "gain", _gains(frame, b, metrics)) for b in rivals
         ]
@@ -107,7 +124,8 @@ def build(frame: pd.DataFrame, metrics: Sequence[Metric], title: str) -> Table:
         if len(averaged) > 1:
             lines.append(Line(AVERAGE, "gain", _average_gains(frame, averaged, metrics)))
     if TEACHER in methods:
-        lines.append(Line(method_name(TEACHER), "teacher", _values(frame, TEACHER, metrics)))
+        cells = _values(frame, TEACHER, metrics)
+        lines.append(Line(method_name(TEACHER), "teacher", cells, wrong[TEACHER]))
     return Table(_caption(frame, title, reference, metrics), tuple(metrics), tuple(lines))
 
 
@@ -120,7 +138,7 @@ def to_csv(frame: pd.DataFrame) -> str:
 def from_csv(text: str) -> pd.DataFrame:
     """The tidy table that `to_csv` wrote."""
     frame: pd.DataFrame = pd.read_csv(io.StringIO(text))
-    return frame.fillna({"baseline": "", "mark": ""})
+    return frame.fillna({"baseline": "", "mark": "", "degenerate": ""})
 
 
 def to_html(table: Table) -> str:
@@ -130,7 +148,7 @@ def to_html(table: Table) -> str:
         for m in table.metrics
     )
     rows = "\n".join(
-        f'<tr class="{line.kind}"><th scope="row">{html.escape(line.name)}</th>'
+        f'<tr class="{line.kind}"><th scope="row">{_html_name(line)}</th>'
         + "".join(map(_html_cell, line.cells))
         + "</tr>"
         for line in table.lines
@@ -239,6 +257,11 @@ def _caption(frame: pd.DataFrame, title: str, reference: str, metrics: Sequence[
             "and Help are read at refinement positions, those of clauses that decide a gold label: "
             "reasoning that comes to none has no value."
         )
+    if (values["degenerate"] != "").any():
+        parts.append(
+            "“degenerate”: a model that answers nearly every note with no code, with every code "
+            "it is offered, or with the same codes; its scores say nothing about reasoning."
+        )
     gained = set(frame.loc[frame["gain"].notna(), "baseline"])
     averaged = [b for b in PAPER_BASELINES if b in gained]
     if len(averaged) > 1:
@@ -248,6 +271,11 @@ def _caption(frame: pd.DataFrame, title: str, reference: str, metrics: Sequence[
     if absent:
         parts.append(f"Not measured in this study: {', '.join(absent)}.")
     return " ".join(parts)
+
+
+def _html_name(line: Line) -> str:
+    note = f"<br><small>{html.escape(line.note)}</small>" if line.note else ""
+    return f"{html.escape(line.name)}{note}"
 
 
 def _html_cell(cell: Cell) -> str:
@@ -264,7 +292,8 @@ def _tex_line(line: Line) -> str:
         f"{{\\scriptsize ${cell.below}$ {cell.note}}}" if cell.below else "" for cell in line.cells
     )
     rule = "\\midrule\n" if line.kind in ("proposed", "teacher") else ""
-    return f"{rule}{_tex(line.name)} & {numbers} \\\\\n & {intervals} \\\\"
+    note = f"{{\\scriptsize {_tex(line.note)}}}" if line.note else ""
+    return f"{rule}{_tex(line.name)} & {numbers} \\\\\n{note} & {intervals} \\\\"
 
 
 def _tex_cell(cell: Cell) -> str:

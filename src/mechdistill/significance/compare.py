@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from mechdistill.evaluate.frequency import GROUPS
 from mechdistill.significance.bootstrap import (
     Array,
     Difference,
@@ -42,6 +43,9 @@ TABLE_METRICS = (
     "help",
 )
 """Metrics of the main tables: a Holm family of their own, so that variants do not dilute it."""
+
+FREQUENCY_METRICS = tuple(f"{kind}_f1_{group}" for kind in ("micro", "macro") for group in GROUPS)
+"""F1 by training frequency, a family of its own for the same reason."""
 
 Model = tuple[str, int]
 """Method and seed."""
@@ -121,12 +125,11 @@ def _row(measure: Measure, pair: Pair, best_baseline: str, settings: Settings) -
         )
     difference, p = outcome.difference, outcome.p_wilcoxon
     significant = difference.excludes_zero and (np.isnan(p) or p < settings.alpha)
-    tier = "table" if measure.name in TABLE_METRICS else "other"
     return {
         "metric": measure.name,
         "method": pair.method,
         "baseline": pair.baseline,
-        "family": f"{pair.role}/{tier}",
+        "family": f"{pair.role}/{_tier(measure.name)}",
         "is_best_baseline": pair.baseline == best_baseline and pair.role == "baseline",
         "method_value": outcome.new,
         "reference_value": outcome.base,
@@ -144,6 +147,12 @@ def _row(measure: Measure, pair: Pair, best_baseline: str, settings: Settings) -
         "n_undefined": outcome.undefined,
         "n_seeds": len(models),
     }
+
+
+def _tier(metric: str) -> str:
+    if metric in TABLE_METRICS:
+        return "table"
+    return "frequency" if metric in FREQUENCY_METRICS else "other"
 
 
 class _Outcome(NamedTuple):

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from mechdistill.evaluate import bleu, label_sets, las, ranking
+from mechdistill.evaluate import bleu, frequency, label_sets, las, ranking
 from mechdistill.evaluate.perplexity import perplexity
 from mechdistill.significance.bootstrap import Array, Statistics, mean_of, point_scores
 from mechdistill.significance.compare import Measure, Model
@@ -41,7 +41,8 @@ def corpus_measures(
     training_gold: Sequence[Collection[str]],
     precision_at: Sequence[int],
 ) -> list[Measure]:
-    """Scores that only a whole split has: F1 variants, PSP@k, perplexity, corpus BLEU, LAS by leak.
+    """Scores that only a whole split has: F1 variants, PSP@k, perplexity, corpus BLEU, LAS by leak,
+    and F1 by training frequency.
 
     Args:
         predictions: gold and predicted label lists (method, seed, example).
@@ -55,6 +56,7 @@ def corpus_measures(
         + _psp_measures(predictions, labels, training_gold, precision_at)
         + _counted(scores, "perplexity", PERPLEXITY_STATISTICS, perplexity)
         + _counted(scores, "bleu_corpus", bleu.STATISTICS, _stacked(bleu.corpus_bleu))
+        + _frequency_measures(predictions, labels, training_gold)
         + _simulatability_measures(scores)
     )
 
@@ -137,10 +139,7 @@ def _psp_measures(
     training_gold: Sequence[Collection[str]],
     precision_at: Sequence[int],
 ) -> list[Measure]:
-    uses = dict.fromkeys(labels, 0)
-    for gold in training_gold:
-        for label in gold:
-            uses[label] += 1
+    uses = frequency.training_uses(training_gold, labels)
     weights = ranking.inverse_propensity(uses, len(training_gold))
 
     def hits(rows: pd.DataFrame, k: int) -> Statistics:
@@ -157,6 +156,30 @@ def _psp_measures(
             reduce=mean_of,  # the ratio of the two sums
         )
         for k in precision_at
+    ]
+
+
+def _frequency_measures(
+    predictions: pd.DataFrame,
+    labels: Sequence[str],
+    training_gold: Sequence[Collection[str]],
+) -> list[Measure]:
+    """Micro- and macro-F1 over the labels of each frequency, where some are gold in the split."""
+    counts: dict[Model, Statistics] = {
+        model: label_sets.label_counts(list(rows["gold"]), list(rows["predicted"]), labels)
+        for model, rows in _models(predictions)
+    }
+    gold = predictions.drop_duplicates("example")["gold"]
+    present = label_sets.label_groups(gold, labels, ())["gold_present"]
+    uses = frequency.training_uses(training_gold, labels)
+    return [
+        Measure(f"{kind}_f1_{group}", statistics=counts, reduce=partial(reduce, among=among))
+        for group, among in frequency.frequency_groups(uses).items()
+        if (among & present).any()
+        for kind, reduce in (
+            ("micro", label_sets.micro_f1_among),
+            ("macro", label_sets.macro_f1_where_gold),
+        )
     ]
 
 

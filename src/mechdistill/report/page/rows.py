@@ -231,6 +231,15 @@ def definition_lines(definitions: Mapping[str, Any]) -> Sequence[str]:
         sizes = definitions["labels_in_macro_f1"]
         listed = ", ".join(f"{name} {n}" for name, n in sizes.items())
         lines.append(f"Labels in each macro-F1: {listed}. F1 in Table 1 is gold_present.")
+    if "labels_by_training_frequency" in definitions:
+        groups = definitions["labels_by_training_frequency"]
+        listed = "; ".join(
+            f"{name} {group['labels']} labels of {group['least_training_notes']} to "
+            f"{group['most_training_notes']} training notes, {group['gold_in_test']} of them gold "
+            "in the test notes"
+            for name, group in groups.items()
+        )
+        lines.append(f"Labels by training frequency, thirds of their order: {listed}.")
     if "answers_outside_label_space" in definitions:
         outside = sum(definitions["answers_outside_label_space"].values())
         lines.append(f"Answers outside the label space, dropped before scoring: {outside}.")
