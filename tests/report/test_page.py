@@ -42,7 +42,7 @@ def page(full, tmp_path_factory):
         figures[number].write_bytes(b"\x89PNG" + bytes([number]))
     claims = judge_all(full)
     values = method_values(document_measures(full.tables["scores"]), full.design.bootstrap)
-    measures = tidy(values, full.tables["comparisons"])
+    measures = tidy(values, full.tables["comparisons"], {})
     worked = WorkedExample(
         attended((0, 1)),
         attended((2, 3)),
@@ -63,6 +63,14 @@ def page(full, tmp_path_factory):
             "bleu": "nrefs:1",
             "text_encoder": {"name": "mini", "sha256": "x"},
             "labels_in_macro_f1": {"gold_present": 12},
+            "labels_by_training_frequency": {
+                "tail": {
+                    "labels": 40,
+                    "gold_in_test": 13,
+                    "least_training_notes": 0,
+                    "most_training_notes": 2,
+                }
+            },
             "answers_outside_label_space": {"teacher": 0},
         },
         parameters={"seed": 7, "distil": {"methods": ["vanilla"], "student_tokenizer": None}},
@@ -97,6 +105,18 @@ def outline(text):
     parser = Outline()
     parser.feed(text)
     return parser
+
+
+def test_the_papers_numbers_stand_below_a_word_of_warning(page):
+    text = render(page)
+    assert text.count("<summary>Printed Table") == 4
+    assert "no verdict, mark or test uses them" in text
+    assert "<td>0.62 ▲ +0.09</td>" in text
+
+
+def test_frequencies_of_the_labels_are_told(page):
+    told = "tail 40 labels of 0 to 2 training notes, 13 of them gold in the test notes"
+    assert told in render(page)
 
 
 def test_page_is_well_formed_and_fetches_nothing(page):

@@ -27,6 +27,8 @@ from mechdistill.report.metrics import LAST_TABLES, MORE_TABLES, Metric
 from mechdistill.report.page import rows as page_rows
 from mechdistill.report.page.captions import FIGURES
 from mechdistill.report.page.origin import Origin
+from mechdistill.report.page.printed import SOURCE as PRINTED
+from mechdistill.report.page.printed import printed_tables
 from mechdistill.report.rankings import name
 from mechdistill.report.tables import build, to_html
 from mechdistill.report.worked_example import WorkedExample
@@ -91,6 +93,8 @@ def render(page: Page) -> str:
         findings=page.findings,
         tables=[Markup(page.table1), *map(Markup, _measure_tables(page.measures, MORE_TABLES))],
         last_tables=list(map(Markup, _measure_tables(page.measures, LAST_TABLES))),
+        printed=printed_tables(page.measures, design.study),
+        printed_source=PRINTED,
         patching_size_text=f"about the size of a pool ({design.pool_size} heads)",
         ranking_names=list(page_rows.RANKINGS.values()),
         patching_rows=page_rows.patching_rows(tables["patching_summary"], design.pool_size),
