@@ -136,7 +136,9 @@ if SIMULATED:
             simulator="<results>/evaluate/simulator/simulator.safetensors",
             examples="<results>/data/examples.parquet",
             label_space="<results>/data/label_space.json",
-            tokenizer="<results>/data/tokenizer.json",
+            tokenizers=list(
+                dict.fromkeys(["<results>/data/tokenizer.json", STUDENT_TOKENIZER])
+            ),
         output:
             answers="<results>/evaluate/simulatability.parquet",
         log:
@@ -159,7 +161,7 @@ if SIMULATED:
                 "simulate_answers.py --traces {input.traces}"
                 " --predictions {input.predictions} --simulator {input.simulator}"
                 " --examples {input.examples} --label-space {input.label_space}"
-                " --tokenizer {input.tokenizer} --answers {output.answers}"
+                " --tokenizers {input.tokenizers} --answers {output.answers}"
             )
 
 

@@ -13,6 +13,7 @@ import torch
 from mechdistill.artifacts import write_table
 from mechdistill.data.examples import read_examples
 from mechdistill.data.labels import read_label_space
+from mechdistill.data.one_world import check_arguments
 from mechdistill.data.tokenizer import load_tokenizer
 from mechdistill.evaluate.las_scores import simulatability_scores
 from mechdistill.evaluate.simulatability import lessons, rationale, simulate
@@ -32,6 +33,8 @@ def main() -> None:
     parser.add_argument("--params", required=True, help="JSON object of parameters")
     args = parser.parse_args()
     p = Parameters.from_json(args.params)
+    for split in ("training", "validation"):
+        check_arguments(args, "tokenizer", "label-space", "examples", "traces", split=split)
     torch.set_num_threads(1)
     torch.use_deterministic_algorithms(True)
     space, tokenizer = read_label_space(args.label_space), load_tokenizer(args.tokenizer)
