@@ -23,7 +23,7 @@ COLUMNS = (
     *("method", "metric", "better", "value", "ci_low", "ci_high", "n_documents", "n_seeds"),
     "n_undefined",
     *("baseline", "is_mark_reference", "gain", "gain_low", "gain_high"),
-    *("p_wilcoxon", "p_holm", "mark", "degenerate"),
+    *("p_wilcoxon", "p_holm", "mark", "degenerate_output"),
 )
 AVERAGE = "average gain"
 Tone = Literal["", "good", "bad"]
@@ -86,7 +86,7 @@ def tidy(
         baseline="",
         is_mark_reference=False,
         mark="",
-        degenerate=[degenerate.get(method, "") for method in values["method"]],
+        degenerate_output=[degenerate.get(method, "") for method in values["method"]],
     )
     truly = baselines([m for m in values["method"].unique() if m != TEACHER])
     gains = comparisons[
@@ -100,7 +100,7 @@ def tidy(
         }
     )
     both = pd.concat([own, gains], ignore_index=True)
-    both["degenerate"] = both["degenerate"].fillna("")
+    both["degenerate_output"] = both["degenerate_output"].fillna("")
     both["better"] = [BY_KEY[m].better if m in BY_KEY else None for m in both["metric"]]
     return both.reindex(columns=list(COLUMNS))
 
@@ -112,7 +112,7 @@ def build(frame: pd.DataFrame, metrics: Sequence[Metric], title: str) -> Table:
     order = [*rivals, *(m for m in ABLATIONS if m in methods)]
     reference = _mark_reference(frame)
     valued = frame[frame["value"].notna()]
-    wrong = dict(zip(valued["method"], valued["degenerate"], strict=True))
+    wrong = dict(zip(valued["method"], valued["degenerate_output"], strict=True))
     lines = [Line(method_name(m), "value", _values(frame, m, metrics), wrong[m]) for m in order]
     if PROPOSED in methods:
         cells = _values(frame, PROPOSED, metrics, reference)
@@ -138,7 +138,7 @@ def to_csv(frame: pd.DataFrame) -> str:
 def from_csv(text: str) -> pd.DataFrame:
     """The tidy table that `to_csv` wrote."""
     frame: pd.DataFrame = pd.read_csv(io.StringIO(text))
-    return frame.fillna({"baseline": "", "mark": "", "degenerate": ""})
+    return frame.fillna({"baseline": "", "mark": "", "degenerate_output": ""})
 
 
 def to_html(table: Table) -> str:
@@ -257,7 +257,7 @@ def _caption(frame: pd.DataFrame, title: str, reference: str, metrics: Sequence[
             "and Help are read at refinement positions, those of clauses that decide a gold label: "
             "reasoning that comes to none has no value."
         )
-    if (values["degenerate"] != "").any():
+    if (values["degenerate_output"] != "").any():
         parts.append(
             "“degenerate”: a model that answers nearly every note with no code, with every code "
             "it is offered, or with the same codes; its scores say nothing about reasoning."

@@ -108,8 +108,8 @@ def _table(number: int, cells: pd.DataFrame, measures: pd.DataFrame, study: str)
     )
 
 
-def _model(name: str) -> str:
-    return "average over students" if name == "avg_over_students" else name
+def _model(name: object) -> str:
+    return "average over students" if name == "avg_over_students" else str(name)
 
 
 def _printed_rows(rows: pd.DataFrame, columns: Sequence[str]) -> tuple[Row, ...]:
@@ -121,7 +121,7 @@ def _printed_rows(rows: pd.DataFrame, columns: Sequence[str]) -> tuple[Row, ...]
     return tuple(found)
 
 
-def _as_printed(cell: Mapping[str, Any]) -> str:
+def _as_printed(cell: Mapping[Any, Any]) -> str:
     """`0.62 ▲ +0.09`, as far as it is printed."""
     marker = "" if cell["marker"] == "none" else cell["marker"]
     return " ".join(filter(None, (cell["value"], marker, cell["gain_printed"]))) or MISSING
