@@ -248,6 +248,30 @@ def test_interrupt_stops_the_script_with_one_message(root: Path, number: signal.
     assert ends(script)
 
 
+SIGNALLED_AGAIN = """
+import os, signal, sys, types
+class Late(types.ModuleType):
+    @property
+    def __file__(self):
+        os.kill(os.getpid(), signal.SIGINT)
+sys.modules["late"] = Late("late")
+try:
+    os.kill(os.getpid(), signal.SIGINT)
+finally:
+    os.kill(os.getpid(), signal.SIGINT)
+    print("put away")
+"""
+
+
+def test_second_interrupt_disturbs_no_clearing_away(root: Path) -> None:
+    # the process group's signal and the wrapper's: the later one amid `finally`, or even later
+    done = run(root, SIGNALLED_AGAIN)
+    assert done.returncode == 130, done.stdout
+    assert "put away" in done.stdout
+    assert "stopped" in done.stdout
+    assert "Traceback" not in done.stdout + done.stderr
+
+
 def test_script_ends_when_the_wrapper_is_killed(root: Path) -> None:
     process, script = started(root)
     process.kill()

@@ -97,7 +97,7 @@ def main(arguments: Sequence[str]) -> int:
             say(job, log, f"  What to do: {error.remedy}")
             say(job, log, f"  Log: {job.log}")
             return 1
-        except Interrupted:
+        except (Interrupted, KeyboardInterrupt):  # the latter before the script was started
             say(job, log, "stopped; its unfinished outputs are dropped, finished jobs are kept")
             return INTERRUPTED
     return 0

@@ -18,6 +18,7 @@ import time
 import traceback
 from collections.abc import Collection
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import mechdistill
@@ -32,14 +33,17 @@ def main(arguments: list[str]) -> int:
     """Run the script; exit status 0, 1 after an error, 130 after Ctrl-C."""
     report, script, *rest = arguments
     # a shell's background job ignores Ctrl-C, and its children inherit that
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGINT, _interrupt_once)
     _end_with_parent()
     sys.argv = [script, *rest]
     sys.path[0] = str(Path(script).resolve().parent)
     status, failure = 0, None
     wrapper_modules = set(sys.modules)
     try:
-        runpy.run_path(script, run_name="__main__")
+        try:
+            runpy.run_path(script, run_name="__main__")
+        finally:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
     except KeyboardInterrupt:
         status = INTERRUPTED
     except SystemExit as stop:
@@ -93,6 +97,16 @@ def _facts(wrapper_modules: Collection[str]) -> dict[str, Any]:
         "cpu_seconds": round(used.ru_utime + used.ru_stime, 2),
         "peak_memory_bytes": used.ru_maxrss * (1 if sys.platform == "darwin" else 1024),
     }
+
+
+def _interrupt_once(number: int, frame: FrameType | None) -> None:
+    """Raise KeyboardInterrupt, and let no second signal disturb the clearing away after it.
+
+    A second one does come: the terminal or the driver signals the whole process group, and the
+    wrapper passes its own on.
+    """
+    signal.signal(number, signal.SIG_IGN)
+    raise KeyboardInterrupt
 
 
 def _end_with_parent() -> None:
