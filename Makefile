@@ -21,7 +21,7 @@ export OMP_WAIT_POLICY := PASSIVE
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: reproduce test environment lint unit bench schema stages picture store lock clean
+.PHONY: reproduce test environment lint unit bench schema stages picture tutorial store lock clean
 .DELETE_ON_ERROR:
 
 reproduce: $(READY) $(if $(findstring pretrained,$(STUDY)),$(PRETRAINED))
@@ -87,6 +87,10 @@ $(RIVALS)/.ready: envs/bench.txt envs/torch.txt
 # A picture of the rules; needs Graphviz.
 picture: $(READY)
 	$(BIN)/python workflow/tools/draw_rules.py
+
+# Run the tutorial notebook, and store what it shows.
+tutorial: $(READY)
+	$(BIN)/python docs/run_tutorial.py
 
 # Keep results by content (DVC) and their records in git, so that another clone can fetch them.
 store: $(READY)

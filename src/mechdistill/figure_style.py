@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 from typing import Any, Literal
 
@@ -59,9 +60,19 @@ def style() -> Iterator[None]:
         yield
 
 
+class ShownFigure(Figure):
+    """A figure that a notebook shows as a cell's value, also where nobody has imported pyplot."""
+
+    def _repr_png_(self) -> bytes:
+        buffer = BytesIO()
+        with style():
+            self.savefig(buffer, format="png", dpi=120, metadata={"Software": None})
+        return buffer.getvalue()
+
+
 def new_figure(width: float, height: float) -> Figure:
     """An empty figure in inches, laid out so that nothing overlaps."""
-    figure = Figure(figsize=(width, height), layout="constrained")
+    figure = ShownFigure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
     return figure
 

@@ -47,6 +47,11 @@ def random_model(family, tokenizer):
     return eager_model(family, vocab_size=len(tokenizer))
 
 
+def scored(model, tokenizer, traces, **options):
+    """Without the time that intervals take."""
+    return score_prompts(model, tokenizer, traces, resamples=2, **options)
+
+
 # --- the workflow's numbers ----------------------------------------------------------------------
 
 
@@ -120,7 +125,7 @@ def test_scores_are_those_of_the_workflow(model, cut, examples, space, tokenizer
         model, cut, examples, space, tokenizer, name="", minimum_keys=8, batch_size=4
     ).values
     given = [annotated(t, e, space, tokenizer) for t, e in zip(cut, examples, strict=True)]
-    found = score_prompts(model, tokenizer, given, batch_size=4).values
+    found = scored(model, tokenizer, given, batch_size=4).values
     shared = ["layer", "head", "example", "anchor", "sinks", "value"]
     pd.testing.assert_frame_equal(found[shared], expected[shared])
     assert found["factor"].tolist() == expected["score"].tolist()
@@ -131,7 +136,7 @@ def test_scores_are_those_of_the_workflow(model, cut, examples, space, tokenizer
 
 def test_scores_equal_slow_loops_over_eager_attention(family, pieces):
     model = random_model(family, pieces)
-    found = score_prompts(model, pieces, TRACE)
+    found = scored(model, pieces, TRACE)
     oracle = FamilyOracle(model, places_of_annotated(TRACE, pieces, "x"))
     spread = {}
     for layer, head in itertools.product(range(LAYERS), range(HEADS)):
@@ -153,7 +158,7 @@ def test_a_window_hides_what_it_hides_from_the_model(pieces):
 def test_half_precision_agrees_with_the_same_weights_in_single(family, pieces):
     wide = random_model(family, pieces).to(torch.bfloat16).float()
     narrow = copy.deepcopy(wide).to(torch.bfloat16)
-    found, expected = (score_prompts(m, pieces, TRACE) for m in (narrow, wide))
+    found, expected = (scored(m, pieces, TRACE) for m in (narrow, wide))
     assert set(found.values["value"].map(type)) == {float}
     for factor in ("cosine", "coarse_log", "loop", "help_cosine", "attention_cue"):
         close = found.of(factor)["value"] - expected.of(factor)["value"]
@@ -164,9 +169,9 @@ def test_half_precision_agrees_with_the_same_weights_in_single(family, pieces):
 def test_length_of_the_batch_changes_nothing(family, pieces):
     longer = replace(TRACE, reasoning=REASONING + " And so on, until all is said.", name="long")
     model = random_model(family, pieces)
-    both = score_prompts(model, pieces, [replace(TRACE, name="short"), longer]).values
+    both = scored(model, pieces, [replace(TRACE, name="short"), longer]).values
     for trace in (replace(TRACE, name="short"), longer):
-        alone = score_prompts(model, pieces, trace).values
+        alone = scored(model, pieces, trace).values
         rows = both[both["example"] == trace.name].reset_index(drop=True)
         np.testing.assert_allclose(rows["value"], alone["value"], rtol=2e-3, atol=2e-4)
 
@@ -196,7 +201,7 @@ def test_table_has_a_row_a_head_and_variant(scores):
 
 
 def test_one_example_has_no_interval(pieces):
-    table = score_prompts(random_model("llama", pieces), pieces, TRACE).table
+    table = scored(random_model("llama", pieces), pieces, TRACE).table
     assert table[["ci_low", "ci_high"]].isna().all(axis=None)
 
 
@@ -222,17 +227,20 @@ def test_map_shows_every_head_and_names_the_highest(scores):
     shown = np.asarray(axes.images[0].get_array())
     expected = scores.of("refine").pivot(index="layer", columns="head", values="value")
     np.testing.assert_allclose(shown, expected.to_numpy())
+    figure.draw_without_rendering()
+    title = axes.title.get_window_extent()
+    assert title.x0 >= 0 and title.x1 <= figure.bbox.width
     named = {text.get_text() for text in axes.texts}
     assert named == {f"L{layer}H{head}" for layer, head in scores.ranking("refine")[:3]}
 
 
 def test_either_phase_can_be_scored_alone(pieces):
     model = random_model("llama", pieces)
-    early = score_prompts(model, pieces, replace(TRACE, contrasts=()))
-    late = score_prompts(model, pieces, replace(TRACE, anchors=()))
+    early = scored(model, pieces, replace(TRACE, contrasts=()))
+    late = scored(model, pieces, replace(TRACE, anchors=()))
     assert "coarse" in set(early.table["factor"]) and "refine" not in set(early.table["factor"])
     assert "refine" in set(late.table["factor"]) and "coarse" not in set(late.table["factor"])
-    whole = score_prompts(model, pieces, TRACE)
+    whole = scored(model, pieces, TRACE)
     assert early.ranking("coarse") == whole.ranking("coarse")
     assert late.ranking("refine") == whole.ranking("refine")
 
@@ -241,17 +249,17 @@ def test_without_evidence_there_is_no_attention_on_it(pieces):
     """Not an attention of 0."""
     model = random_model("llama", pieces)
     without = replace(TRACE, evidence=(), name="without")
-    alone = score_prompts(model, pieces, without)
+    alone = scored(model, pieces, without)
     assert not alone.table["factor"].str.startswith("attention_evidence").any()
     assert not alone.table["factor"].str.startswith("attention_other").any()
-    both = score_prompts(model, pieces, [TRACE, without])
+    both = scored(model, pieces, [TRACE, without])
     assert (both.of("attention_other")["n"] == 1).all()
 
 
 def test_anchors_that_the_prompt_does_not_name_have_no_mean_residual(pieces):
     model, absent = random_model("llama", pieces), replace(TRACE, anchors="gout", name="absent")
-    assert set(score_prompts(model, pieces, absent).table["anchor"]) == {"", "embed", "unembed"}
-    both = score_prompts(model, pieces, [TRACE, absent])
+    assert set(scored(model, pieces, absent).table["anchor"]) == {"", "embed", "unembed"}
+    both = scored(model, pieces, [TRACE, absent])
     assert (both.of("coarse", anchor="context")["n"] == 1).all()
     assert (both.of("coarse", anchor="embed")["n"] == 2).all()
 
@@ -298,20 +306,20 @@ WRONG = {
 def test_annotation_that_is_not_there_is_refused(pieces, case):
     changes, message = WRONG[case]
     with pytest.raises(InputError, match=f"(?s){message}"):
-        score_prompts(random_model("llama", pieces), pieces, replace(TRACE, **changes))
+        scored(random_model("llama", pieces), pieces, replace(TRACE, **changes))
 
 
 def test_traces_that_do_not_go_together_are_refused(pieces):
     model = random_model("llama", pieces)
     with pytest.raises(InputError, match="no trace"):
-        score_prompts(model, pieces, [])
+        scored(model, pieces, [])
     with pytest.raises(InputError, match="two traces have the name 'a'"):
-        score_prompts(model, pieces, [replace(TRACE, name="a")] * 2)
+        scored(model, pieces, [replace(TRACE, name="a")] * 2)
     with pytest.raises(InputError, match="trace 2 has no contrasts, trace 1 has"):
-        score_prompts(model, pieces, [TRACE, replace(TRACE, contrasts=())])
+        scored(model, pieces, [TRACE, replace(TRACE, contrasts=())])
 
 
 def test_unknown_family_is_refused_with_what_it_needs(pieces):
     model = GPT2LMHeadModel(GPT2Config(n_layer=1, n_head=2, n_embd=8, vocab_size=len(pieces)))
     with pytest.raises(InputError, match="gpt2"):
-        score_prompts(model, pieces, TRACE)
+        scored(model, pieces, TRACE)

@@ -32,7 +32,7 @@ def draw_score_map(rows: pd.DataFrame, title: str) -> Figure:
         figure.colorbar(image, ax=axes, label=title)
         examples = int(rows["n"].max())
         if examples > 1:
-            axes.set_title(f"{title}: mean of {examples}; dots: 95 % interval excludes 0")
+            axes.set_title(f"{title}, mean of {examples}\ndots: 95 % interval excludes 0")
         else:
             axes.set_title(title)
     return figure
