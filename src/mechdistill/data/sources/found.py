@@ -1,0 +1,35 @@
+"""What an error message may show of a file: numbers and codes, and of all else only its length.
+
+A row whose quotes are broken puts words of a note where a code belongs, so no value is shown that
+could be one.
+"""
+
+import re
+
+_HARMLESS = re.compile(r"[A-Za-z]{0,2}\d[\dA-Za-z]{0,6}(\.\d{0,4})?|[\d.:,eE+-]{1,12}|[A-Z]{2}")
+
+
+def shown(value: str) -> str:
+    """A value for a message.
+
+    >>> shown("4019.0"), shown(""), shown("Patient was seen")
+    ("'4019.0'", 'nothing', 'a text of 16 characters')
+    """
+    if not value:
+        return "nothing"
+    if _HARMLESS.fullmatch(value):
+        return repr(value)
+    return f"a text of {len(value)} characters"
+
+
+def length_of(value: str) -> str:
+    """An identifier of a person for a message: how long it is, and no more.
+
+    >>> length_of("10000032.0")
+    'a number of 10 characters that is not whole'
+    """
+    if value.isdigit():
+        return f"a number of {len(value)} digits"
+    if re.fullmatch(r"[\d.eE+]+", value):
+        return f"a number of {len(value)} characters that is not whole"
+    return f"a text of {len(value)} characters" if value else "nothing"
