@@ -15,10 +15,13 @@ from mechdistill import study
 from mechdistill.data import notes, student_tokenizer
 from mechdistill.data.world import WorldSettings
 from mechdistill.errors import InputError
-from mechdistill.study import WINDOW_KEYS, Study, load_study, schema_text, study_names
+from mechdistill.joined_study import is_joined
+from mechdistill.study import WINDOW_KEYS, Study, load_study, schema_text
+from mechdistill.study_files import study_names
 from mechdistill.yaml_mapping import read_yaml_mapping
 
 ROOT = Path(__file__).resolve().parents[1]
+ORDINARY = [name for name in study_names(ROOT) if not is_joined({"study": name}, ROOT)]
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +42,7 @@ def nested(key: str, value: Any) -> dict[str, Any]:
     return value
 
 
-@pytest.mark.parametrize("name", study_names(ROOT))
+@pytest.mark.parametrize("name", ORDINARY)
 def test_every_study_is_valid_and_knows_its_name(name: str) -> None:
     assert load_study({"study": name}, ROOT).study == name
 
@@ -238,7 +241,7 @@ def test_a_missing_key_is_named(copied_root: Path) -> None:
 
 @pytest.mark.parametrize("name", ["smok", "", 3, None, "../smoke"])
 def test_an_unknown_study_is_answered_with_the_known_ones(name: Any) -> None:
-    with pytest.raises(InputError, match=r"no study[^$]*embedded, foldoc, pretrained, smoke"):
+    with pytest.raises(InputError, match=r"no study[^$]*embedded, .*foldoc, pretrained, smoke"):
         load_study({"study": name}, ROOT)
 
 
@@ -333,3 +336,45 @@ def test_the_dictionary_belongs_to_its_world_alone(values: dict, message: str) -
 def test_another_world_s_section_is_no_parameter_of_this_one(embedded: Study) -> None:
     assert "foldoc" not in embedded.subset(["data"])
     assert '"task":"links"' in load_study({"study": "foldoc"}, ROOT).subset(["data.foldoc"])
+
+
+def test_an_overlay_lies_on_those_that_it_extends_the_last_on_top(copied_root: Path) -> None:
+    folder = copied_root / "studies"
+    (folder / "low.yaml").write_text("seed: 1\ntraces: {early_tokens: 11}\nheads: {seed: 1}\n")
+    (folder / "high.yaml").write_text("study: high\nseed: 2\ntraces: {batch_size: 22}\n")
+    (folder / "both.yaml").write_text("extends: [low, high]\nheads: {seed: 3}\n")
+    both = load_study({"study": "both"}, copied_root)
+    assert both.study == "both"
+    assert (both.seed, both.traces.early_tokens, both.traces.batch_size) == (2, 11, 22)
+    assert both.heads.seed == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("extends: smoke", r'studies/odd\.yaml: extends is "smoke" \(allowed: a list of names'),
+        ("extends: [smoke, 7]", r"studies/odd\.yaml: extends is \[\"smoke\", 7\]"),
+        ("extends: [smoke, smoke]", r"extends is .*: each may stand there once"),
+        ("extends: [nothing]", r"odd\.yaml: extends\[0\] names 'nothing': there is no such file"),
+        ("extends: [embedded]", r"extends\[0\] names 'embedded': there is no such file"),
+        ("extends: [smoke, next]", r"extends\[1\] names 'next', which extends others itself"),
+        ("extends: [embedded-full]", r"names 'embedded-full', which joins other studies"),
+    ],
+)
+def test_what_cannot_be_extended_is_named(copied_root: Path, text: str, message: str) -> None:
+    (copied_root / "studies" / "odd.yaml").write_text(f"{text}\n")
+    (copied_root / "studies" / "next.yaml").write_text("extends: [smoke]\n")
+    with pytest.raises(InputError, match=message):
+        load_study({"study": "odd"}, copied_root)
+
+
+def test_a_wrong_key_is_laid_to_the_overlay_that_is_extended(copied_root: Path) -> None:
+    (copied_root / "studies" / "low.yaml").write_text("heads: {pool_size: many}\n")
+    (copied_root / "studies" / "odd.yaml").write_text("extends: [low]\nseed: 3\n")
+    with pytest.raises(InputError, match=r"^studies/low\.yaml: heads\.pool_size is"):
+        load_study({"study": "odd"}, copied_root)
+
+
+def test_a_joined_study_has_no_parameters_of_its_own() -> None:
+    with pytest.raises(InputError, match=r"studies/embedded-full\.yaml joins other studies"):
+        load_study({"study": "embedded-full"}, ROOT)

@@ -24,7 +24,7 @@ import yaml
 from mechdistill.errors import InputError
 from mechdistill.provenance.fingerprint import SourceTree
 from mechdistill.provenance.run import Job, parse
-from mechdistill.study import BASE_FILE, OVERLAY_FOLDER
+from mechdistill.study_files import BASE_FILE, OVERLAY_FOLDER
 from mechdistill.yaml_mapping import read_yaml_mapping
 
 STAGES_FILE = "dvc.yaml"

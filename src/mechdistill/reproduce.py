@@ -26,7 +26,8 @@ from mechdistill.artifacts import RESULTS
 from mechdistill.errors import InputError
 from mechdistill.provenance.run import ONE_THREAD
 from mechdistill.provenance.warm import ADDRESS, HEAVY
-from mechdistill.study import BASE_FILE, load_study
+from mechdistill.study import load_study
+from mechdistill.study_files import BASE_FILE
 from mechdistill.teller import INTERRUPTED, STOPPED, Teller, rule_seconds
 
 PR_SET_PDEATHSIG = 1  # linux/prctl.h

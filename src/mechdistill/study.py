@@ -25,10 +25,8 @@ from pydantic import (
 
 from mechdistill.errors import InputError
 from mechdistill.study_errors import Layer, explain
-from mechdistill.yaml_mapping import read_yaml_mapping
+from mechdistill.study_files import base_name, study_layers
 
-BASE_FILE = "params.yaml"
-OVERLAY_FOLDER = "studies"
 # A new method or model family is one new file: names are checked against the files there.
 METHODS_FOLDER = Path(__file__).parent / "distil" / "methods"
 FAMILIES_FOLDER = Path(__file__).parent / "models" / "families"
@@ -44,6 +42,7 @@ Seed = Annotated[int, Field(ge=0, lt=2**31)]
 Positive = Annotated[float, Field(gt=0)]
 Weight = Annotated[float, Field(ge=0)]
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
+StudyName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Resamples = Annotated[int, Field(ge=10)]
 
@@ -610,7 +609,7 @@ class Report(Section):
 class Study(Section):
     """One study, complete and valid."""
 
-    study: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
+    study: StudyName
     """Name; results go to results/NAME."""
     seed: Seed
     """Root seed of the data."""
@@ -676,13 +675,6 @@ def schema_text() -> str:
     return json.dumps(schema | Study.model_json_schema(), indent=2, ensure_ascii=False) + "\n"
 
 
-def study_names(root: Path) -> tuple[str, ...]:
-    """Names of the studies under ``root``: that of params.yaml, then the overlays, sorted."""
-    base = str(read_yaml_mapping(root / BASE_FILE).get("study", "embedded"))
-    overlays = sorted(path.stem for path in (root / OVERLAY_FOLDER).glob("*.yaml"))
-    return (base, *(name for name in overlays if name != base))
-
-
 def load_study(overrides: Mapping[str, Any], root: Path) -> Study:
     """The study that ``overrides`` names (by default that of params.yaml), checked.
 
@@ -694,20 +686,7 @@ def load_study(overrides: Mapping[str, Any], root: Path) -> Study:
     Raises :class:`InputError` naming every wrong key with what it may be: unknown study or key,
     wrong type, value out of range, malformed YAML.
     """
-    base = read_yaml_mapping(root / BASE_FILE)
-    layers = [Layer(BASE_FILE, base)]
-    name = overrides.get("study", base.get("study"))
-    if name != base.get("study"):
-        names = study_names(root)
-        if name not in names:
-            raise InputError(f"there is no study {name!r}", f"Choose one of: {', '.join(names)}.")
-        file = f"{OVERLAY_FOLDER}/{name}.yaml"
-        overlay = read_yaml_mapping(root / file)
-        if overlay.setdefault("study", name) != name:
-            raise InputError(
-                f"{file}: study is {overlay['study']!r}", f"Write `study: {name}`, as the file."
-            )
-        layers.append(Layer(file, overlay))
+    layers = study_layers(overrides.get("study", base_name(root)), root)
     given = {key: value for key, value in overrides.items() if key != "study"}
     if given:
         layers.append(Layer("--config", given))

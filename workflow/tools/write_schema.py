@@ -1,11 +1,14 @@
-"""Write workflow/schemas/params.schema.json from mechdistill.study (`make schema`)."""
+"""Write the schemas of params.yaml and of joined studies (`make schema`)."""
 
 from pathlib import Path
 
+from mechdistill.joined_study import joined_schema_text
 from mechdistill.study import schema_text
 
-SCHEMA = Path(__file__).resolve().parents[1] / "schemas" / "params.schema.json"
+FOLDER = Path(__file__).resolve().parents[1] / "schemas"
 
 if __name__ == "__main__":
-    SCHEMA.write_text(schema_text(), encoding="utf-8")
-    print(f"written: {SCHEMA}")
+    for name, text in (("params", schema_text()), ("joined", joined_schema_text())):
+        path = FOLDER / f"{name}.schema.json"
+        path.write_text(text, encoding="utf-8")
+        print(f"written: {path}")
