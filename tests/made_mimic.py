@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -43,10 +43,42 @@ def made_stays(count: int = 40, seed: int = 0) -> list[Stay]:
     ]
 
 
-def write_made_mimic_iv(folder: Path, stays: Sequence[Stay] | None = None) -> Path:
+NAMES = {
+    "I50": "heart failure",
+    "J45": "asthma",
+    "N18": "chronic kidney disease",
+    "E11": "type 2 diabetes mellitus",
+    "M16": "osteoarthritis of hip",
+    "G43": "migraine",
+}
+CUES = ("acute systolic", "mild intermittent", "stage three", "with coma")
+TOLD = {
+    f"{category}{number}": f"{name}, {cue}"
+    for category, name in NAMES.items()
+    for number, cue in enumerate(CUES)
+}
+"""Titles of codes that told stays are about: four a category."""
+
+
+def told_stays(count: int = 300, seed: int = 0) -> list[Stay]:
+    """One admission a patient, with codes of three categories; the note says each title."""
+    rng = np.random.default_rng(seed)
+    stays = []
+    for number in range(count):
+        categories = rng.permutation(list(NAMES))[:3].tolist()
+        codes = [f"{category}{rng.integers(len(CUES))}" for category in categories]
+        said = ".\n".join(f"Known {TOLD[code]}" for code in codes)
+        text = f"Name: ___\n{SECRET}, stay {number}.\n{said}.\nHome."
+        stays.append(Stay(10_000_000 + number, 20_000_000 + number, text, tuple(codes)))
+    return stays
+
+
+def write_made_mimic_iv(
+    folder: Path, stays: Sequence[Stay] | None = None, titles: Mapping[str, str] = DIAGNOSES
+) -> Path:
     """The folder, with all tables of MIMIC-IV in it."""
     paths = {name: folder / f"{name}.csv.gz" for name in mimic_iv.TABLES}
-    write_mimic_iv(paths, made_stays() if stays is None else stays, DIAGNOSES, PROCEDURES)
+    write_mimic_iv(paths, made_stays() if stays is None else stays, titles, PROCEDURES)
     return folder
 
 

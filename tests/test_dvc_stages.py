@@ -94,6 +94,18 @@ def test_the_file_says_what_each_stage_reads_and_makes(
     assert "data.parquet" in stages["train"]["deps"]
 
 
+def test_dvc_keeps_no_copy_of_restricted_results(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = SAID.replace(" -- ", " --restricted -- ", 1)  # one restricted job is enough
+    monkeypatch.setattr(dvc_stages, "dry_run", lambda root, name: said)
+    stages = yaml.safe_load(dvc_stages.stages_text(repository, None))["stages"]
+    options = [
+        value for stage in stages.values() for out in stage["outs"] for value in out.values()
+    ]
+    assert options == [{"persist": True, "cache": False}] * 5
+
+
 def test_rules_come_after_those_whose_files_they_read() -> None:
     stages = {
         "a": Stage(inputs={"c.out"}, outputs={"a.out"}),

@@ -124,6 +124,40 @@ def test_a_wrong_value_is_named_with_what_is_allowed(key: str, value: Any, messa
         load_study(nested(key, value), ROOT)
 
 
+@pytest.mark.parametrize(
+    ("name", "key", "value", "message"),
+    [
+        ("mimic-iv", "data.source.restricted", False, "its notes are restricted"),
+        ("mimic-iv", "report.worked_example", 0, "no note may be shown; it must be null"),
+        ("mimic-iv", "data.source.historical_codes", True, "belongs to mimic-iii"),
+        ("mimic-iv", "data.source", None, "source is not given: the section belongs to the world"),
+        ("mimic-iii", "data.world.name", "icd", "world.name is icd and source is given"),
+        ("wikiseealso", "data.source.split_folder", "x", "it has its own split"),
+        ("wikiseealso", "data.prompt.style", "chat", "titles take style plain"),
+        ("wikiseealso", "data.source.version", "", r"version is \"\""),
+    ],
+)
+def test_a_source_that_does_not_fit_is_refused(
+    name: str, key: str, value: Any, message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        load_study({"study": f"paper-{name}"} | nested(key, value), ROOT)
+
+
+def test_texts_that_the_user_brings_need_a_teacher_from_a_checkpoint(embedded: Study) -> None:
+    from_scratch = {
+        **{"architecture": embedded.teacher.architecture.model_dump()},
+        **{"training": embedded.teacher.training.model_dump(), "checkpoint": None},
+        "fine_tuning": None,
+    }
+    with pytest.raises(InputError, match="need a teacher from a checkpoint"):
+        load_study({"study": "paper-mimic-iv", "teacher": from_scratch}, ROOT)
+
+
+def test_a_source_changes_no_parameter_of_other_studies(embedded: Study) -> None:
+    assert "source" not in embedded.subset(["data"])
+
+
 def test_a_family_that_slides_takes_a_window() -> None:
     changes = {"family": "gemma3_text", "sliding_window": 32, "full_attention_every": 2}
     study = load_study({"distil": {"student": changes}}, ROOT)
@@ -241,7 +275,7 @@ def test_a_missing_key_is_named(copied_root: Path) -> None:
 
 @pytest.mark.parametrize("name", ["smok", "", 3, None, "../smoke"])
 def test_an_unknown_study_is_answered_with_the_known_ones(name: Any) -> None:
-    with pytest.raises(InputError, match=r"no study[^$]*embedded, .*foldoc, pretrained, smoke"):
+    with pytest.raises(InputError, match=r"no study[^$]*embedded, .*foldoc, .*pretrained, smoke"):
         load_study({"study": name}, ROOT)
 
 

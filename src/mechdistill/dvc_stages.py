@@ -79,7 +79,11 @@ def stages_text(root: Path, study: str | None) -> str:
     name = study or str(base["study"])
     if name != base["study"]:
         overlay = read_yaml_mapping(root / OVERLAY_FOLDER / f"{name}.yaml")
-    stages = stages_of(jobs_of_dry_run(dry_run(root, name)), SourceTree(root), root)
+    jobs = jobs_of_dry_run(dry_run(root, name))
+    stages = stages_of(jobs, SourceTree(root), root)
+    # restricted: DVC neither keeps a copy nor sends one anywhere
+    restricted = any(job.restricted for _, job in jobs)
+    stored = {"persist": True} | ({"cache": False} if restricted else {})
     config = f" --config study={name}" if overlay else ""
     document = {
         "stages": {
@@ -87,7 +91,7 @@ def stages_text(root: Path, study: str | None) -> str:
                 "cmd": f"snakemake --cores 2 --until {rule}{config}",
                 "deps": sorted(stages[rule].inputs | stages[rule].code),
                 "params": _parameter_files(stages[rule].parameters, base, name, overlay),
-                "outs": [{path: {"persist": True}} for path in sorted(stages[rule].outputs)],
+                "outs": [{path: dict(stored)} for path in sorted(stages[rule].outputs)],
             }
             for rule in in_order(stages)
         }

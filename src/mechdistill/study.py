@@ -63,10 +63,11 @@ class World(Section):
     """The synthetic notes: how many categories and codes, and what a note holds.
 
     In the world `foldoc` categories are subjects, codes are titles of articles, and a note is a
-    digest of a document and the titles it relates to.
+    digest of a document and the titles it relates to. In the world `documents` notes are texts that
+    the user brings.
     """
 
-    name: Literal["icd", "foldoc"]
+    name: Literal["icd", "foldoc", "documents"]
     regions: Annotated[int, Field(ge=4)]
     """ICD-10-CM categories, or subjects of FOLDOC."""
     labels_per_region: Annotated[int, Field(ge=2)]
@@ -118,6 +119,38 @@ class Foldoc(Section):
     """That relate to a title, for it to be a label."""
 
 
+class Source(Section):
+    """Documents that the user brings, and the recipe by which they are taken."""
+
+    name: Literal["mimic-iv", "mimic-iii", "extreme"]
+    """`extreme`: any data set of the Extreme Classification Repository."""
+    folder: Annotated[str, Field(min_length=1)]
+    """Of the files as they were published (docs/data.md)."""
+    version: Annotated[str, Field(min_length=1)]
+    """Release, or name of the data set: the published counts shown beside are those of it."""
+    restricted: bool
+    """Whether no text may be seen in logs, messages, figures and reports, or leave by DVC."""
+    split_folder: str | None
+    """Of a published split of a MIMIC data set; null: patients are split by a hash."""
+    least_documents: Count
+    """That have a code, for it to be a label (10 gives the published 7,942 of MIMIC-IV)."""
+    historical_codes: bool
+    """MIMIC-III: merge procedure codes as reading them as numbers did (8,922 labels)."""
+    most_words: Count
+    """Of a text that a prompt holds, its first ones."""
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        mimic = self.name.startswith("mimic")
+        if mimic and not self.restricted:
+            raise ValueError(f"name is {self.name}: its notes are restricted, restricted is false")
+        if self.split_folder is not None and not mimic:
+            raise ValueError(f"name is {self.name}: it has its own split, split_folder is given")
+        if self.historical_codes and self.name != "mimic-iii":
+            raise ValueError(f"name is {self.name}: historical_codes belongs to mimic-iii")
+        return self
+
+
 class Splits(Section):
     """Number of notes of each split."""
 
@@ -138,30 +171,35 @@ class Prompt(Section):
     """Worked notes before the note."""
 
 
+WORLD_KEYS = ("foldoc", "source")
+
+
 class Data(Section):
     """Notes and their splits."""
 
     world: World
     foldoc: Foldoc | None = None
     """Of the world `foldoc` alone."""
+    source: Source | None = None
+    """Of the world `documents` alone."""
     prompt: Prompt
     splits: Splits
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        if (self.world.name == "foldoc") != (self.foldoc is not None):
-            there = "not given" if self.foldoc is None else "given"
+        for world, key in (("foldoc", "foldoc"), ("documents", "source")):
+            there = getattr(self, key) is not None
+            if (self.world.name == world) != there:
+                raise ValueError(
+                    f"world.name is {self.world.name} and {key} is {'' if there else 'not '}given: "
+                    f"the section belongs to the world {world}, and to no other"
+                )
+        ours = (self.prompt.style, self.prompt.demonstrations) == ("plain", 0)
+        of_titles = self.source is not None and self.source.name == "extreme"
+        if (self.foldoc is not None or of_titles) and not ours:
             raise ValueError(
-                f"world.name is {self.world.name} and foldoc is {there}: the section belongs to "
-                "the world foldoc, and to no other"
-            )
-        if self.foldoc is not None and (self.prompt.style, self.prompt.demonstrations) != (
-            "plain",
-            0,
-        ):
-            raise ValueError(
-                "prompt: the instruction and the demonstration speak of diseases; the world foldoc "
-                "takes style plain and demonstrations 0"
+                "prompt: the instruction and the demonstration speak of diseases; titles take "
+                "style plain and demonstrations 0"
             )
         return self
 
@@ -169,7 +207,7 @@ class Data(Section):
     def _without_what_is_another_world_s(self, whole: SerializerFunctionWrapHandler) -> Any:
         """A further world changes no parameter of the others."""
         values = whole(self)
-        return {k: v for k, v in values.items() if k != "foldoc" or v is not None}
+        return {k: v for k, v in values.items() if k not in WORLD_KEYS or v is not None}
 
 
 class TextEncoder(Section):
@@ -602,8 +640,8 @@ class Significance(Section):
 class Report(Section):
     """The page."""
 
-    worked_example: CountOrZero
-    """Number of the test note that the report reads through, from 0."""
+    worked_example: CountOrZero | None
+    """Number of the test note that the report reads through, from 0; null shows no note."""
 
 
 class Study(Section):
@@ -624,6 +662,29 @@ class Study(Section):
     significance: Significance
     report: Report
 
+    @property
+    def restricted(self) -> bool:
+        """Whether no text of the notes may be seen or leave."""
+        return self.data.source is not None and self.data.source.restricted
+
+    @model_validator(mode="after")
+    def _shows_no_restricted_text(self) -> Self:
+        if self.restricted and self.report.worked_example is not None:
+            raise ValueError(
+                f"report.worked_example is {self.report.worked_example}: data.source is "
+                "restricted, so that no note may be shown; it must be null"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _reads_real_texts(self) -> Self:
+        if self.data.source is not None and self.teacher.checkpoint is None:
+            raise ValueError(
+                "teacher has an architecture: texts that the user brings need a teacher from a "
+                "checkpoint, whose tokenizer knows all words"
+            )
+        return self
+
     @model_validator(mode="after")
     def _parts_fit(self) -> Self:
         splits = self.data.splits
@@ -632,7 +693,7 @@ class Study(Section):
             ("heads.attention_examples", self.heads.attention_examples, splits.ranking),
             ("evaluate.curve_examples", self.evaluate.curve_examples, splits.test),
             *self._simulator_limits(),
-            ("report.worked_example", self.report.worked_example, splits.test - 1),
+            ("report.worked_example", self.report.worked_example or 0, splits.test - 1),
         ]
         for shape in (self.teacher.architecture, self.distil.student):
             if shape is not None:  # the size of a checkpoint is not known here

@@ -184,6 +184,35 @@ def test_traceback_of_a_fault_is_in_the_log(root: Path) -> None:
     assert "Traceback (most recent call last)" in (root / LOG).read_text()
 
 
+PLANTED = "Xanthippe Quillfeather"
+TELLING = """
+import sys
+planted = open("in.txt").read()
+print("training step 3/4 (75%), 2.0/s, 1 s left")
+print("documents: 12 (published: 13)")
+print("note: columns ward are ignored")
+print(f"Token indices of '{planted}' are too long", flush=True)
+print(f"{planted} was seen", file=sys.stderr, flush=True)
+raise KeyError(planted)
+"""
+
+
+def test_restricted_jobs_show_progress_counts_and_places_of_faults_alone(root: Path) -> None:
+    (root / "in.txt").write_text(PLANTED)
+    words = command(root, TELLING)
+    done = subprocess.run(
+        [*words[: words.index("--")], "--restricted", *words[words.index("--") :]],
+        **{"env": environment(root), "capture_output": True, "text": True, "check": False},
+    )
+    said = done.stdout + done.stderr + (root / LOG).read_text()
+    assert done.returncode == 1
+    assert not any(word in said for word in PLANTED.split())
+    for line in ("training step 3/4", "documents: 12 (published: 13)", "columns ward are ignored"):
+        assert line in said
+    assert "KeyError (" in said and "make_thing.py, line 9)" in said
+    assert "is not shown, data are restricted" in said
+
+
 def test_missing_input_is_named(root: Path) -> None:
     (root / "in.txt").unlink()
     done = run(root, GOOD)

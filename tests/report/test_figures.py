@@ -42,6 +42,7 @@ def figures(build, summary, head_scores, dynamics):
     return {
         1: lambda: figure1(build.curves(shapes), tuple(style.METHODS), BOOT),
         4: lambda: figure4(head_scores, note(), 4),
+        44: lambda: figure4(head_scores, None, 4),  # restricted: no note
         5: lambda: patching_figure(summary, 1),
         7: lambda: figure7(head_scores, dynamics, 4, BOOT),
         8: lambda: patching_figure(summary, 2),

@@ -168,6 +168,14 @@ def test_trace_without_refinement_is_said_so(page):
     assert "did not parse: no answer" in text
 
 
+def test_restricted_data_show_no_note(page):
+    parameters = page.parameters | {"data": {"source": {"restricted": True}}}
+    text = render(replace(page, worked=None, parameters=parameters))
+    assert "example" not in re.findall(r'(?:id="|href="#)(\w+)"', text)
+    assert "swelling" in render(page) and "swelling" not in text
+    assert "The notes are the user&#39;s own" in text
+
+
 def test_ten_findings_each_with_a_number(page):
     assert len(page.findings) == 10
     for line in page.findings:

@@ -9,7 +9,7 @@ TOKENIZER_OF_THE_WORLD = (
 )
 
 
-if STUDY.data.foldoc is None:
+if STUDY.data.world.name == "icd":
 
     rule make_label_space:
         output:
@@ -31,7 +31,8 @@ if STUDY.data.foldoc is None:
                 + " --tokenizer {output.tokenizer}" * bool(TOKENIZER_OF_THE_WORLD)
             )
 
-else:
+
+if STUDY.data.foldoc is not None:
 
     # The dictionary is no input: it lies where the package is installed, or in the user's cache.
     rule read_related_titles:
@@ -55,27 +56,119 @@ else:
             )
 
 
-rule make_examples:
-    input:
-        label_space="<results>/data/label_space.json",
-        tokenizer="<results>/data/tokenizer.json",
-    output:
-        examples="<results>/data/examples.parquet",
-    log:
-        "<logs>/make_examples.log",
-    conda:
-        "../../envs/environment.yml"
-    resources:
-        mem_mb=1000,
-        runtime=10,
-    params:
-        p=parameters("seed", "data.world", "data.splits", "data.prompt"),
-        code=code("make_examples"),
-    shell:
-        job(
-            "make_examples.py --label-space {input.label_space}"
-            " --tokenizer {input.tokenizer} --examples {output.examples}"
-        )
+if STUDY.data.source is None:
+
+    rule make_examples:
+        input:
+            label_space="<results>/data/label_space.json",
+            tokenizer="<results>/data/tokenizer.json",
+        output:
+            examples="<results>/data/examples.parquet",
+        log:
+            "<logs>/make_examples.log",
+        conda:
+            "../../envs/environment.yml"
+        resources:
+            mem_mb=1000,
+            runtime=10,
+        params:
+            p=parameters("seed", "data.world", "data.splits", "data.prompt"),
+            code=code("make_examples"),
+        shell:
+            job(
+                "make_examples.py --label-space {input.label_space}"
+                " --tokenizer {input.tokenizer} --examples {output.examples}"
+            )
+
+else:
+
+    # The user's files are no inputs: they lie outside, and this rule says what is wrong with them.
+    rule check_source:
+        output:
+            checked="<results>/data/checked.json",
+        log:
+            "<logs>/check_source.log",
+        conda:
+            "../../envs/environment.yml"
+        priority: 100
+        resources:
+            mem_mb=8000,
+            runtime=120,
+        params:
+            p=parameters("data.source"),
+            code=code("check_source"),
+        shell:
+            job("check_source.py --checked {output.checked}")
+
+    rule read_source:
+        input:
+            checked="<results>/data/checked.json",
+        output:
+            documents="<results>/data/documents.parquet",
+            labels="<results>/data/labels.parquet",
+        log:
+            "<logs>/read_source.log",
+        conda:
+            "../../envs/environment.yml"
+        resources:
+            mem_mb=8000,
+            runtime=240,
+        params:
+            p=parameters("data.source"),
+            code=code("read_source"),
+        shell:
+            job(
+                "read_source.py --checked {input.checked} --documents {output.documents}"
+                " --labels {output.labels}"
+            )
+
+    rule choose_labels:
+        input:
+            documents="<results>/data/documents.parquet",
+            labels="<results>/data/labels.parquet",
+        output:
+            label_space="<results>/data/label_space.json",
+        log:
+            "<logs>/choose_labels.log",
+        conda:
+            "../../envs/environment.yml"
+        resources:
+            mem_mb=8000,
+            runtime=60,
+        params:
+            p=parameters("seed", "data.world", "data.source"),
+            code=code("choose_labels"),
+        shell:
+            job(
+                "choose_labels.py --documents {input.documents} --labels {input.labels}"
+                " --label-space {output.label_space}"
+            )
+
+    rule ask_documents:
+        input:
+            label_space="<results>/data/label_space.json",
+            tokenizer="<results>/data/tokenizer.json",
+            documents="<results>/data/documents.parquet",
+        output:
+            examples="<results>/data/examples.parquet",
+        log:
+            "<logs>/ask_documents.log",
+        conda:
+            "../../envs/environment.yml"
+        resources:
+            mem_mb=8000,
+            runtime=120,
+        params:
+            p=parameters(
+                "seed", "data.world", "data.splits", "data.prompt", "data.source"
+            ),
+            code=code("ask_documents"),
+        shell:
+            job(
+                "ask_documents.py --label-space {input.label_space}"
+                " --tokenizer {input.tokenizer} --documents {input.documents}"
+                " --examples {output.examples}"
+            )
 
 
 rule make_twins:
@@ -124,5 +217,5 @@ rule write_data_card:
         job(
             "write_data_card.py --label-space {input.label_space}"
             " --tokenizer {input.tokenizer} --examples {input.examples} --twins {input.twins}"
-            " --card {output.card}"
+            " --card {output.card}" + " --without-note" * STUDY.restricted
         )

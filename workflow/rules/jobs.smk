@@ -37,7 +37,7 @@ def job(command, also=""):
     return (
         "python -m mechdistill.provenance.run --params {params.p:q} --code {params.code}"
         " --inputs {input} --outputs {output} --log {log} --threads {threads}"
-        f" --also {also} -- workflow/scripts/{command}"
+        f" --also {also}{' --restricted' * STUDY.restricted} -- workflow/scripts/{command}"
     )
 
 

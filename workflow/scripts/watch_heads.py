@@ -38,7 +38,8 @@ def main() -> None:
     space, tokenizer = read_label_space(args.label_space), load_tokenizer(args.tokenizer)
     ranking, test = (read_traces(args.traces, split) for split in ("ranking", "test"))
     worked = p["report.worked_example"]
-    shown = ranking[: p["heads.attention_examples"]] + test[worked : worked + 1]
+    shown = ranking[: p["heads.attention_examples"]]
+    shown += [] if worked is None else test[worked : worked + 1]
     batch_size = p["heads.batch_size"]
     known = examples, space, tokenizer
     dynamics = head_dynamics(model, ranking, *known, name="teacher", batch_size=batch_size)

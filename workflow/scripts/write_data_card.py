@@ -22,6 +22,7 @@ def main() -> None:
     for name in ("label-space", "tokenizer", "examples", "twins"):
         parser.add_argument(f"--{name}", required=True, help="input")
     parser.add_argument("--card", required=True, help="output")
+    parser.add_argument("--without-note", action="store_true", help="show no note")
     parser.add_argument("--params", required=True, help="JSON object of parameters")
     args = parser.parse_args()
     p = Parameters.from_json(args.params)
@@ -34,6 +35,7 @@ def main() -> None:
         list(read_twins(args.twins).values()),
         {"seed": p["seed"], **p["data.world"]},
         p["data.splits"],
+        show_note=not args.without_note,
     )
     write_text(args.card, card)
 

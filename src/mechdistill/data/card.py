@@ -24,8 +24,13 @@ def data_card(
     twins: Sequence[Twin],
     world: Mapping[str, Any],
     splits: Mapping[str, int],
+    show_note: bool = True,
 ) -> str:
-    """Markdown text; every number in it is counted from the arguments."""
+    """Markdown text; every number in it is counted from the arguments.
+
+    Args:
+        show_note: False leaves the first note out, as restricted data ask for.
+    """
     shown = next(example for example in examples if example.split == SPLITS[0])
     text = card_text(space)
     sections = [
@@ -37,11 +42,17 @@ def data_card(
         *(["## Documents\n\n" + _documents(space, examples)] if space.documents else []),
         "## Notes\n\n" + _notes(space, tokenizer, examples) + "\n\n" + text.splits,
         "## Twins\n\n" + _twins(twins, sum(example.split == "patching" for example in examples)),
-        "## One note\n\n```text\n" + f"{shown.prompt}\n```\n\nReference reasoning:\n\n"
-        f"```text\n{shown.reference}\n```",
+        *([_one_note(shown)] if show_note else []),
         "## Known limits\n\n" + _limits(space, tokenizer, text),
     ]
     return "\n\n".join(sections) + "\n"
+
+
+def _one_note(shown: Example) -> str:
+    return (
+        f"## One note\n\n```text\n{shown.prompt}\n```\n\nReference reasoning:\n\n"
+        f"```text\n{shown.reference}\n```"
+    )
 
 
 def _label_space(space: LabelSpace) -> str:

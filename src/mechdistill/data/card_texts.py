@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from mechdistill.data.labels import LabelSpace
+from mechdistill.data.wording import BROUGHT
 
 WORLD_VERSION = 1
 """Raise it when the same parameters make other notes."""
@@ -79,7 +80,32 @@ _ENCYCLOPEDIC = CardText(
     ),
 )
 
-_TEXTS = {"clinical": _CLINICAL, "encyclopedic": _ENCYCLOPEDIC}
+_BROUGHT = CardText(
+    title="# Data card: the world `documents`",
+    nature="**The notes are texts that the user brought**, cut to their first words. "
+    "What is asked of them is this project's: some of their true labels, each with a near-miss. "
+    + _TEMPLATED,
+    source="{source}. Counts beside the published ones: data/checked.json.",
+    splits="All documents of a patient are in one split only, and a document makes one note. "
+    + _FRESH.format(what="documents").replace("notes", "made-up notes"),
+    limits=(
+        "A label is asked for only where the text says its cue (or a word of it): words of its "
+        "title that not all titles of its region have. Other true labels stay out of the "
+        "candidates.",
+        "The label space is cut to the regions with most documents whose titles tell their labels "
+        "apart.",
+        "Regions are categories of ICD codes, or labels that share documents; their findings are "
+        "words of titles, not of documents.",
+        "Base students read made-up texts about training documents, not their texts.",
+        "In training texts a pair with a never-gold code tells that the other code is true; "
+        "{never_gold} of {labels} codes are never gold.",
+    ),
+)
+
+_TEXTS = {
+    **{"clinical": _CLINICAL, "encyclopedic": _ENCYCLOPEDIC},
+    **dict.fromkeys(BROUGHT, _BROUGHT),
+}
 
 
 def card_text(space: LabelSpace) -> CardText:

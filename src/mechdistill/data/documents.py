@@ -121,13 +121,14 @@ def pool_of(
     found = []
     for document in space.documents:
         if split_of([document.title], seed) == split:
-            choices = _choices(space, document, unseen)
+            choices = choices_of(space, document, unseen)
             if len(choices.gold) >= fewest and len(choices.decoys) >= groups:
                 found.append(choices)
     return Pool(space, tuple(found))
 
 
-def _choices(space: LabelSpace, document: Document, unseen: bool) -> Choices:
+def choices_of(space: LabelSpace, document: Document, unseen: bool) -> Choices:
+    """What can be drawn for a document; `unseen`: codes that are never gold in training too."""
     taken = {*document.related, *document.filtered}
     gold: dict[str, list[str]] = {}
     for code in document.related:

@@ -145,7 +145,7 @@ def _require_places(
     if not lost:
         return
     raise InputError(
-        f"{type(tokenizer).__name__} gives token {lost[0]!r} no place in the text {text[:40]!r}",
+        f"{type(tokenizer).__name__} gives a token no place in a text of {len(text)} characters",
         "use the model's fast tokenizer with its own normaliser and pre-tokenizer",
     )
 

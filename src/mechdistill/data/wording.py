@@ -3,7 +3,7 @@
 A label space names its wording; notes, vocabulary and twins take their words from there.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mechdistill.errors import InputError
 
@@ -131,7 +131,13 @@ ENCYCLOPEDIC = Wording(
     ),
 )
 
-_WORDINGS = {"clinical": CLINICAL, "encyclopedic": ENCYCLOPEDIC}
+# Of documents that the user brings: base students read made-up texts in these words.
+BROUGHT = {
+    name: replace(wording, notes="documents that the user brought")
+    for name, wording in (("brought clinical", CLINICAL), ("brought", ENCYCLOPEDIC))
+}
+
+_WORDINGS = {"clinical": CLINICAL, "encyclopedic": ENCYCLOPEDIC, **BROUGHT}
 DEFAULT_WORDING = "clinical"
 
 

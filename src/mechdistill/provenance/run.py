@@ -12,6 +12,7 @@ import argparse
 import contextlib
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -41,6 +42,13 @@ ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS"), "1"
 )
 """Environment of a process whose libraries compute in one thread."""
+PROGRESS = re.compile(
+    r"[a-z][a-z -]{0,40} \d+(/\d+( \(\d+%\))?)?(, [\d.]+(/s| s each))?"
+    r"(, (\d+ (h|min|s) ?)+( left)?)?"
+)
+"""A line of `mechdistill.progress`."""
+COUNT = re.compile(r"[\w/:(),. -]{1,90}: \d+( \(published: \d+\))?|note: [^'\"]{1,300}")
+"""A line of `check_source`; its notes name files and columns, and quote nothing."""
 PATIENCE = 5.0
 """Seconds that a stopped script has to end by itself."""
 
@@ -56,6 +64,7 @@ class Job:
     outputs: Sequence[str]
     log: Path
     threads: int
+    restricted: bool
     script: str
     arguments: Sequence[str]
 
@@ -113,6 +122,11 @@ def parse(arguments: Sequence[str]) -> Job:
     parser.add_argument("--outputs", nargs="+", required=True)
     parser.add_argument("--log", type=Path, required=True, help="logs/STUDY/JOB.log")
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument(
+        "--restricted",
+        action="store_true",
+        help="pass on lines of progress and counts alone, and no message of a library",
+    )
     end = list(arguments).index("--") if "--" in arguments else len(arguments)
     own, command = arguments[:end], arguments[end + 1 :]
     parsed = parser.parse_args(own)
@@ -212,7 +226,8 @@ def _run_script(job: Job, log: RawIOBase) -> dict[str, Any]:
         assert child.stdout is not None
         with _stopping(child) as stopped:
             for line in child.stdout:
-                say(job, log, line.rstrip("\n"))
+                if not job.restricted or harmless(line.rstrip("\n")):
+                    say(job, log, line.rstrip("\n"))
             status = child.wait()
         if stopped() or status == INTERRUPTED:
             raise Interrupted
@@ -221,9 +236,24 @@ def _run_script(job: Job, log: RawIOBase) -> dict[str, Any]:
         raise InputError(*_explain_end(status))
     failure = content["failure"]
     if failure is not None:
+        if job.restricted:
+            failure |= failure.get("without_message", {})
         log.write(failure.get("traceback", "").encode())
         raise InputError(failure["what"], failure["remedy"])
     return dict(content)
+
+
+def harmless(line: str) -> bool:
+    """Whether a line of a script on restricted data may be seen: progress, a count, or a note.
+
+    Whatever a library prints may hold text of the data.
+
+    >>> harmless("training step 120/400 (30%), 3.2/s, 1 min 27 s left")
+    True
+    >>> harmless("Token indices of 'Mrs Marrow, 81' are too long")
+    False
+    """
+    return PROGRESS.fullmatch(line) is not None or COUNT.fullmatch(line) is not None
 
 
 def _start(job: Job, arguments: Sequence[str]) -> subprocess.Popen[str] | WarmScript:

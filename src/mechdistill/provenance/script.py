@@ -57,8 +57,12 @@ def main(arguments: list[str]) -> int:
     return status
 
 
-def explain(error: BaseException) -> dict[str, str]:
-    """What happened, what to do about it, and the traceback if it is the program's fault."""
+def explain(error: BaseException) -> dict[str, Any]:
+    """What happened, what to do about it, and the traceback if it is the program's fault.
+
+    An InputError quotes no text of the data; any other error may, so what is said of it without
+    its message stands beside.
+    """
     if isinstance(error, InputError):
         return {"what": error.what, "remedy": error.remedy}
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
@@ -72,10 +76,15 @@ def explain(error: BaseException) -> dict[str, str]:
     own = [frame for frame in frames if os.path.abspath(frame.filename).startswith(places)]
     place = (own or list(frames))[-1]
     said = str(error).strip() or "no message"
+    where = f"({place.filename}, line {place.lineno})"
     return {
-        "what": f"{type(error).__name__}: {said} ({place.filename}, line {place.lineno})",
+        "what": f"{type(error).__name__}: {said} {where}",
         "remedy": "this is a fault of the program, please report it with the log",
         "traceback": "".join(traceback.format_exception(error)),
+        "without_message": {  # which may quote the data
+            "what": f"{type(error).__name__} {where}; its message is not shown, data are restricted",
+            "traceback": "".join(traceback.format_tb(error.__traceback__)),
+        },
     }
 
 

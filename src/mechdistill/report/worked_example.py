@@ -42,19 +42,19 @@ def attention_of_best_head(
     rows: pd.DataFrame,
     scores: pd.DataFrame,
     phase: int,
-    number: int,
+    number: int | None,
     traces: Sequence[Trace],
     examples: Sequence[Example],
     space: LabelSpace,
     tokenizer: Any,
-) -> AttendedTrace:
-    """The best head's attention on the worked example.
+) -> AttendedTrace | None:
+    """The best head's attention on the worked example; None where none may be shown.
 
     Args:
         rows: attention rows of the teacher.
         scores: heads of the phase, best first (columns layer, head).
         phase: 1 or 2.
-        number: of the test note; where its attention was not kept, another note is shown.
+        number: of the test note, or None; where its attention was not kept, another is shown.
         traces: the teacher's, all splits.
         examples: all splits.
         space: the label space.
@@ -63,6 +63,8 @@ def attention_of_best_head(
     Raises:
         InputError: there is no such test note, or no attention of the phase at all.
     """
+    if number is None:
+        return None
     shown = note_with_attention(rows, phase, worked_note(traces, number))
     trace = next(trace for trace in traces if trace.example == shown)
     example = next(example for example in examples if example.example == shown)
@@ -91,15 +93,17 @@ def worked_example(
     rows: pd.DataFrame,
     coarse_scores: pd.DataFrame,
     refine_scores: pd.DataFrame,
-    number: int,
+    number: int | None,
     traces: Sequence[Trace],
     examples: Sequence[Example],
     space: LabelSpace,
     tokenizer: Any,
-) -> WorkedExample:
+) -> WorkedExample | None:
     """Everything that the page shows of one note (see `attention_of_best_head`)."""
     known = traces, examples, space, tokenizer
     coarse = attention_of_best_head(rows, coarse_scores, 1, number, *known)
+    if coarse is None:
+        return None
     trace = next(trace for trace in traces if trace.example == coarse.example)
     example = next(example for example in examples if example.example == coarse.example)
     has_refine = ((rows["phase"] == 2) & (rows["example"] == coarse.example)).any()

@@ -71,9 +71,9 @@ def document(name: str, patient: str, part: str = "", *codes: str) -> SourceDocu
 
 def test_documents_come_back_in_order(tmp_path: Path) -> None:
     written = [document(f"{n}", f"{n // 2}", "", "A", "C") for n in range(1203)]
-    uses, _ = write_documents(tmp_path / "documents.parquet", written, tally := Tally())
+    read = write_documents(tmp_path / "documents.parquet", written, tally := Tally())
     assert list(read_documents(tmp_path / "documents.parquet")) == written
-    assert uses == Counter({"A": 1203, "C": 1203})
+    assert (read.uses, read.training) == (Counter({"A": 1203, "C": 1203}), 1203)
     assert tally.counts == {"documents": 1203}
 
 
@@ -112,8 +112,9 @@ def test_a_document_twice_and_none_at_all(tmp_path: Path) -> None:
 
 def test_training_counts_leave_the_test_part_out(tmp_path: Path) -> None:
     rows = [document("1", "1", "training"), document("2", "2", "test")]
-    uses, training = write_documents(tmp_path / "a", rows, Tally())
-    frame = labels_frame({"A": SourceLabel("A", "label", "Title")}, uses, training)
+    read = write_documents(tmp_path / "a", rows, Tally())
+    assert read.training == 1
+    frame = labels_frame({"A": SourceLabel("A", "label", "Title")}, read.uses, read.training_uses)
     assert frame.iloc[0].tolist() == ["A", "label", "Title", 2, 1]
 
 

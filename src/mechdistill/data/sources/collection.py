@@ -66,18 +66,27 @@ class Collection:
     tally: Tally
 
 
-def write_documents(
-    path: str | Path, documents: Iterable[SourceDocument], tally: Tally
-) -> tuple[Counter[str], Counter[str]]:
-    """Write documents as Parquet while they come; how many have each code, in all and in training.
+@dataclass(frozen=True)
+class Uses:
+    """Documents that have each code, in all and in training, and training documents.
 
-    Training is all but the published test part, for a data set that has one.
+    Training is the published split's training part, or all documents where there is none.
+    """
+
+    uses: Counter[str]
+    training_uses: Counter[str]
+    training: int
+
+
+def write_documents(path: str | Path, documents: Iterable[SourceDocument], tally: Tally) -> Uses:
+    """Write documents as Parquet while they come, and count their codes.
 
     Raises:
         InputError: a document is there twice, or a patient in two parts.
     """
     uses: Counter[str] = Counter()
     training: Counter[str] = Counter()
+    parts: Counter[str] = Counter()
     part_of: dict[str, str] = {}
     names: set[str] = set()
 
@@ -96,6 +105,7 @@ def write_documents(
                     "data.source.split_folder to null",
                 )
             uses.update(document.codes)
+            parts[document.part] += 1
             if document.part in ("", "training"):
                 training.update(document.codes)
             tally.add("documents")
@@ -115,7 +125,7 @@ def write_documents(
             "look at the counts of data/checked.json: what was dropped, and why; lower "
             "data.source.least_documents",
         )
-    return uses, training
+    return Uses(uses, training, parts[""] + parts["training"])
 
 
 def read_documents(path: str | Path) -> Iterator[SourceDocument]:

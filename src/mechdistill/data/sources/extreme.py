@@ -66,6 +66,21 @@ def form_of(folder: Path) -> str:
     raise InputError(f"{folder} holds no form of the data set whole", _REMEDY)
 
 
+def files_of(folder: Path) -> dict[str, Path]:
+    """The files of the form that is read, by name; InputError if none is there whole."""
+    names = {
+        "sparse": [f"{half}_X_{what}.txt" for half in HALVES.values() for what in ("Y", "Xf")],
+        "one file": list(_SINGLE.values()),
+    }
+    form = form_of(folder)
+    raw = (_raw(folder, name) for name in (*HALVES.values(), "lbl"))
+    paths = [path for path in raw if path is not None and form == "raw text"]
+    paths += [folder / name for name in names.get(form, [])]
+    paths += [folder / name for name in ("Yf.txt", "Xf.txt") if form != "raw text"]
+    paths += [path for name in _FILTERS.values() if (path := folder / name).is_file()]
+    return {path.name: path for path in paths}
+
+
 def read_extreme(folder: Path) -> Collection:
     """Documents of both halves, and all labels, also those of no document.
 

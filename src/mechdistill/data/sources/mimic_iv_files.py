@@ -76,7 +76,7 @@ def _rows(path: Path, name: str) -> Iterator[Any]:
     with (
         replacing(path) as temporary,
         temporary.open("wb") as raw,
-        gzip.GzipFile("", "wb", 6, raw, mtime=0) as packed,
+        gzip.GzipFile("", "wb", 1, raw, mtime=0) as packed,
         io.TextIOWrapper(cast(BinaryIO, packed), "utf-8", newline="") as text,
     ):
         rows = csv.writer(text, lineterminator="\n")

@@ -30,8 +30,11 @@ _LINE, _PAD, _GAP = 1.95, 0.25, 0.35
 _LONGEST = 38  # characters of a label before it is cut; the page shows it whole
 
 
-def figure4(head_scores: pd.DataFrame, trace: AttendedTrace, layers: int) -> Figure:
-    """Left: ranking by CoarseScore. Right: the note's words, shaded by the head's attention."""
+def figure4(head_scores: pd.DataFrame, trace: AttendedTrace | None, layers: int) -> Figure:
+    """Left: ranking by CoarseScore. Right: the note's words, shaded by the head's attention.
+
+    Without a trace, which restricted data do not give, the right says that no note is shown.
+    """
     with style():
         # placed by hand: the words must know their panel's width before anything is drawn
         figure = Figure(figsize=(WIDTH, _HEIGHT))
@@ -42,8 +45,11 @@ def figure4(head_scores: pd.DataFrame, trace: AttendedTrace, layers: int) -> Fig
             handles=depth_legend(), loc="lower left", ncols=3, bbox_to_anchor=(0.0, 0.0), **COMPACT
         )
         axes = figure.add_axes((0.44, 0.11, 0.55, 0.82))
-        letter(axes, f"b  Attention of {name(trace.head)} at early queries, {trace.example}")
         axes.axis("off")
+        if trace is None:
+            axes.text(0.5, 0.5, "no note is shown: restricted data", ha="center", va="center")
+            return figure
+        letter(axes, f"b  Attention of {name(trace.head)} at early queries, {trace.example}")
         box = axes.get_position()
         width, height = 72 * WIDTH * box.width, 72 * _HEIGHT * box.height
         axes.set_xlim(0, width)

@@ -46,7 +46,7 @@ class Page:
         evidence: the study's tables and design.
         claims: of `judge_all`.
         findings: sentences.
-        worked: the note that is read through.
+        worked: the note that is read through; None where none may be shown.
         table1: HTML of Table 1.
         measures: tidy table of every measure (see `mechdistill.report.tables`).
         figures: figure number -> PNG file.
@@ -59,7 +59,7 @@ class Page:
     evidence: Evidence
     claims: pd.DataFrame
     findings: Sequence[str]
-    worked: WorkedExample
+    worked: WorkedExample | None
     table1: str
     measures: pd.DataFrame
     figures: Mapping[int, Path]
@@ -67,6 +67,11 @@ class Page:
     parameters: Mapping[str, Any]
     data_card: str
     origin: Origin | None
+
+
+def _origin_of_notes(parameters: Mapping[str, Any]) -> str:
+    brought = parameters.get("data", {}).get("source") is not None
+    return "the user's own" if brought else "synthetic"
 
 
 def render(page: Page) -> str:
@@ -83,6 +88,7 @@ def render(page: Page) -> str:
         design=design,
         origin=page.origin,
         worked=page.worked,
+        notes=_origin_of_notes(page.parameters),
         kinds=KINDS,
         edges=FRAMES,
         head_name=name,
