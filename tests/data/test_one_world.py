@@ -29,9 +29,8 @@ READERS = {
     *("load_model", "load_tokenizer", "read_label_space", "read_examples", "read_traces"),
     *("read_samples", "read_twins", "read_pools", "train_student"),
 }
-MAKERS = {
-    "ask_documents",  # what they read with the label space they have made from it, or check word by word
-    *("make_examples", "train_teacher", "train_base_student", "convert_teacher"),
+MAKERS = {  # what they read with the label space they have made from it, or check word by word
+    *("ask_documents", "make_examples", "train_teacher", "train_base_student", "convert_teacher"),
 }
 Files = dict[str, Path]
 

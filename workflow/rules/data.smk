@@ -80,6 +80,35 @@ if STUDY.data.source is None:
                 " --tokenizer {input.tokenizer} --examples {output.examples}"
             )
 
+    # Not part of a study; asked for by the name of a file (docs/data.md).
+    rule write_mimic_files:
+        input:
+            label_space="<results>/data/label_space.json",
+            examples="<results>/data/examples.parquet",
+        output:
+            tables=[
+                "<results>/data/mimic-iv/note/discharge.csv.gz",
+                "<results>/data/mimic-iv/hosp/diagnoses_icd.csv.gz",
+                "<results>/data/mimic-iv/hosp/procedures_icd.csv.gz",
+                "<results>/data/mimic-iv/hosp/d_icd_diagnoses.csv.gz",
+                "<results>/data/mimic-iv/hosp/d_icd_procedures.csv.gz",
+            ],
+        log:
+            "<logs>/write_mimic_files.log",
+        conda:
+            "../../envs/environment.yml"
+        resources:
+            mem_mb=1000,
+            runtime=10,
+        params:
+            p=parameters(),
+            code=code("write_mimic_files"),
+        shell:
+            job(
+                "write_mimic_files.py --label-space {input.label_space}"
+                " --examples {input.examples} --tables {output.tables}"
+            )
+
 else:
 
     # The user's files are no inputs: they lie outside, and this rule says what is wrong with them.
@@ -88,9 +117,9 @@ else:
             checked="<results>/data/checked.json",
         log:
             "<logs>/check_source.log",
+        priority: 100
         conda:
             "../../envs/environment.yml"
-        priority: 100
         resources:
             mem_mb=8000,
             runtime=120,
