@@ -5,8 +5,9 @@ For prompts of one's own, outside the workflow: `AnnotatedTrace`, `Contrast` and
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from mechdistill.on_demand import on_demand
 
 if TYPE_CHECKING:
     from mechdistill.heads.annotated_trace import AnnotatedTrace as AnnotatedTrace
@@ -14,22 +15,13 @@ if TYPE_CHECKING:
     from mechdistill.heads.prompt_scores import HeadScores as HeadScores
     from mechdistill.heads.prompt_scores import score_prompts as score_prompts
 
-# Loaded when first asked for: the code of a rule is what its script imports, and a script that
-# imports any module of this package imports this file too.
-_HOMES = {
-    "AnnotatedTrace": "annotated_trace",
-    "Contrast": "annotated_trace",
-    "HeadScores": "prompt_scores",
-    "score_prompts": "prompt_scores",
-}
 __all__ = ["AnnotatedTrace", "Contrast", "HeadScores", "score_prompts"]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = on_demand(
+    __name__,
+    {
+        "AnnotatedTrace": "annotated_trace",
+        "Contrast": "annotated_trace",
+        "HeadScores": "prompt_scores",
+        "score_prompts": "prompt_scores",
+    },
+)

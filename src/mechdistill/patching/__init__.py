@@ -6,8 +6,9 @@ For prompts of one's own, outside the workflow: `PromptPair`, `sweep_single_head
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from mechdistill.on_demand import on_demand
 
 if TYPE_CHECKING:
     from mechdistill.patching.prompt_pairs import PromptPair as PromptPair
@@ -15,21 +16,13 @@ if TYPE_CHECKING:
     from mechdistill.patching.prompt_sweep import sweep_ranking as sweep_ranking
     from mechdistill.patching.prompt_sweep import sweep_single_heads as sweep_single_heads
 
-# Loaded when first asked for: see mechdistill.heads
-_HOMES = {
-    "PatchSweep": "prompt_sweep",
-    "PromptPair": "prompt_pairs",
-    "sweep_ranking": "prompt_sweep",
-    "sweep_single_heads": "prompt_sweep",
-}
 __all__ = ["PatchSweep", "PromptPair", "sweep_ranking", "sweep_single_heads"]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = on_demand(
+    __name__,
+    {
+        "PatchSweep": "prompt_sweep",
+        "PromptPair": "prompt_pairs",
+        "sweep_ranking": "prompt_sweep",
+        "sweep_single_heads": "prompt_sweep",
+    },
+)
