@@ -176,8 +176,8 @@ def test_counts_stand_beside_those_of_the_version() -> None:
 
 
 def test_propensities_go_by_data_set() -> None:
-    """Worked by hand: N = 8, one document: C = (ln 8 - 1) 2.5^0.55, 1 + C 2.5^-0.55 = ln 8."""
+    """Worked by hand: C = (ln 8 - 1) 2.5^0.55; with four of eight documents 1 + C 5.5^-0.55."""
     a, b = propensity_constants("LF-WikiSeeAlso-320K")
-    assert inverse_propensity({"x": 1}, 8, a, b)["x"] == pytest.approx(2.0794415)
+    assert inverse_propensity({"x": 4}, 8, a, b)["x"] == pytest.approx(1.69963, abs=1e-5)
     assert propensity_constants("LF-AmazonTitles-131K") == (0.6, 2.6)
     assert propensity_constants("anything") == (0.55, 1.5)
