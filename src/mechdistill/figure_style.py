@@ -25,15 +25,6 @@ WIDTH = 7.2
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
 YELLOW, BLUE, VERMILION, PURPLE, GREY = "#F0E442", "#0072B2", "#D55E00", "#CC79A7", "#8C8C8C"
 
-RANKINGS = {
-    "top": (BLUE, "", "top-ranked"),
-    "random": (GREY, "", "random (mean of draws)"),
-    "depth_matched": (SKY, "////", "random, same layers as top"),
-    "lowest": (ORANGE, "....", "lowest-ranked"),
-    "all": (BLACK, "", "all heads of the model"),
-}
-"""Ranking -> colour, hatch, name."""
-
 _SETTINGS: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
     "font.size": 8.0,

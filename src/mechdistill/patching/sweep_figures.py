@@ -8,9 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from mechdistill.figure_style import (
-    BLACK,
     GREEN,
-    RANKINGS,
     VERMILION,
     WIDTH,
     letter,
@@ -19,10 +17,7 @@ from mechdistill.figure_style import (
     style,
 )
 from mechdistill.heads.score_map import draw_map, map_size
-from mechdistill.patching.decision_sweep import DIRECTIONS, SITES
-
-_SITE_NAMES = {"pattern": "attention patterns", "output": "head outputs"}
-_MARKERS = {"top": "o", "random": "s", "depth_matched": "^", "lowest": "v"}
+from mechdistill.patching_look import BINNED, RANKINGS, SITES, STARTS, draw_levels, heading
 
 
 def draw_single_heads(summary: pd.DataFrame) -> Figure:
@@ -34,9 +29,9 @@ def draw_single_heads(summary: pd.DataFrame) -> Figure:
     width, height = map_size(int(summary["layer"].max()) + 1, int(summary["head"].max()) + 1)
     with style():
         figure = new_figure(max(WIDTH / 2, 2 * width), 2 * height)
-        panels = figure.subplots(len(SITES), len(DIRECTIONS), squeeze=False)
+        panels = figure.subplots(len(SITES), len(STARTS), squeeze=False)
         for row, site in enumerate(SITES):
-            for column, direction in enumerate(DIRECTIONS):
+            for column, direction in enumerate(STARTS):
                 axes = panels[row][column]
                 chosen = summary[_where(summary, site, direction)].copy()
                 towards = 1 if direction == "denoise" else -1
@@ -45,7 +40,7 @@ def draw_single_heads(summary: pd.DataFrame) -> Figure:
                 image = draw_map(axes, chosen, value="effect")
                 done = "restored" if direction == "denoise" else "lost"
                 figure.colorbar(image, ax=axes, label=f"margin {done} (logits)")
-                letter(axes, f"{direction.capitalize()} {_SITE_NAMES[site]}")
+                letter(axes, heading(direction, site))
     return figure
 
 
@@ -57,14 +52,12 @@ def draw_sets(summary: pd.DataFrame) -> Figure:
     """
     with style():
         figure = new_figure(WIDTH, 4.6)
-        panels = figure.subplots(
-            len(SITES), len(DIRECTIONS), sharex=True, sharey=True, squeeze=False
-        )
+        panels = figure.subplots(len(SITES), len(STARTS), sharex=True, sharey=True, squeeze=False)
         for row, site in enumerate(SITES):
-            for column, direction in enumerate(DIRECTIONS):
+            for column, direction in enumerate(STARTS):
                 axes = panels[row][column]
                 _curves(axes, summary[_where(summary, site, direction)], direction)
-                letter(axes, f"{direction.capitalize()} {_SITE_NAMES[site]}")
+                letter(axes, heading(direction, site))
                 light_grid(axes)
             panels[row][0].set_ylabel("margin (logits)")
         for axes in panels[-1]:
@@ -78,18 +71,18 @@ def _where(summary: pd.DataFrame, site: str, direction: str) -> pd.Series:
 
 
 def _curves(axes: Axes, rows: pd.DataFrame, direction: str) -> None:
-    start = rows["corrupted" if direction == "denoise" else "clean"]
-    for ranking, marker in _MARKERS.items():
+    start = rows[STARTS[direction][0]]
+    for ranking in BINNED:
         own = rows[rows["ranking"] == ranking].sort_values("bin")
-        colour = RANKINGS[ranking][0]
+        colour, _, marker, _ = RANKINGS[ranking]
         axes.plot(own["bin"], own["patched"], color=colour, marker=marker, markersize=3.5)
         base = start[own.index]
         low, high = base + own["ci_low"], base + own["ci_high"]
         axes.vlines(own["bin"], low, high, color=colour, linewidth=0.9)
     whole = rows[rows["ranking"] == "all"]
-    axes.plot(whole["bin"], whole["patched"], color=BLACK, marker="D", linestyle="")
-    axes.axhline(float(rows["clean"].mean()), color=GREEN, linewidth=0.9, linestyle="--")
-    axes.axhline(float(rows["corrupted"].mean()), color=VERMILION, linewidth=0.9, linestyle=":")
+    colour, _, marker, _ = RANKINGS["all"]
+    axes.plot(whole["bin"], whole["patched"], color=colour, marker=marker, linestyle="")
+    draw_levels(axes, rows)
     bins = sorted(rows["bin"].unique())
     axes.set_xscale("log", base=2)
     axes.set_xticks(bins, [str(size) for size in bins])
@@ -98,12 +91,12 @@ def _curves(axes: Axes, rows: pd.DataFrame, direction: str) -> None:
 
 def _legend() -> list[Line2D]:
     def line(ranking: str, **look: object) -> Line2D:
-        colour, _, name = RANKINGS[ranking]
-        return Line2D([], [], color=colour, markersize=3.5, label=name, **look)  # type: ignore[arg-type]
+        colour, _, marker, name = RANKINGS[ranking]
+        return Line2D([], [], color=colour, marker=marker, markersize=3.5, label=name, **look)  # type: ignore[arg-type]
 
     return [
-        *(line(ranking, marker=marker) for ranking, marker in _MARKERS.items()),
-        line("all", marker="D", linestyle=""),
+        *(line(ranking) for ranking in BINNED),
+        line("all", linestyle=""),
         Line2D([], [], color=GREEN, linewidth=0.9, linestyle="--", label="clean, unpatched"),
         Line2D([], [], color=VERMILION, linewidth=0.9, linestyle=":", label="corrupted, unpatched"),
     ]

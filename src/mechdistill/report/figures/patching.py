@@ -16,7 +16,6 @@ from mechdistill.errors import InputError
 from mechdistill.figure_style import (
     BLACK,
     GREEN,
-    RANKINGS,
     VERMILION,
     WIDTH,
     letter,
@@ -24,12 +23,10 @@ from mechdistill.figure_style import (
     new_figure,
     style,
 )
+from mechdistill.patching_look import BINNED, RANKINGS, SITES, STARTS, draw_levels, heading
 from mechdistill.report.formats import percent
 from mechdistill.report.patching import PAPER_METRIC, TWIN, WRITTEN
 
-DIRECTIONS = ("denoise", "noise")
-SITES = ("pattern", "output")
-SITE_NAMES = {"pattern": "attention patterns", "output": "head outputs"}
 UNITS = {
     "focus": "Focus (cosine)",
     "confusion": "Confusion (cosine)",
@@ -37,8 +34,6 @@ UNITS = {
     "near_miss_rate": "near-misses kept\n(share)",
     "margin": "margin (logits)",
 }
-SETS = ("top", "random", "depth_matched", "lowest")
-_STARTS = {"denoise": ("corrupted", VERMILION), "noise": ("clean", GREEN)}
 
 
 def patching_figure(summary: pd.DataFrame, phase: int) -> Figure:
@@ -65,7 +60,7 @@ def patching_figure(summary: pd.DataFrame, phase: int) -> Figure:
         figure = new_figure(WIDTH, 2.05 * len(rows) + 0.5)
         panels = figure.subplots(len(rows), 2, sharey="row", squeeze=False)
         for r, (metric, site) in enumerate(rows):
-            for c, direction in enumerate(DIRECTIONS):
+            for c, direction in enumerate(STARTS):
                 chosen = own[
                     (own["metric"] == metric)
                     & (own["site"] == site)
@@ -75,8 +70,7 @@ def patching_figure(summary: pd.DataFrame, phase: int) -> Figure:
                 where = "teacher-forced" if metric == "margin" else "generated"
                 letter(
                     panels[r][c],
-                    f"{'abcdefghijkl'[2 * r + c]}  {direction.capitalize()} {SITE_NAMES[site]} "
-                    f"({where})",
+                    f"{'abcdefghijkl'[2 * r + c]}  {heading(direction, site)} ({where})",
                 )
             panels[r][0].set_ylabel(UNITS[metric])
         figure.legend(
@@ -90,19 +84,18 @@ def _panel(axes: Axes, rows: pd.DataFrame, metric: str, direction: str) -> None:
         axes.text(0.5, 0.5, "not run", ha="center", va="center", transform=axes.transAxes)
         axes.set_xticks([])
         return
-    start, colour = _STARTS[direction]
+    start, colour = STARTS[direction]
     bins = sorted(int(k) for k in rows.loc[rows["ranking"] == "top", "bin"].unique())
     places = {k: float(i) for i, k in enumerate(bins, start=1)}
     axes.bar(0, float(rows[start].mean()), width=0.7, color=colour)
-    width = 0.8 / len(SETS)
-    for number, ranking in enumerate(SETS):
-        shift = (number - (len(SETS) - 1) / 2) * width
+    width = 0.8 / len(BINNED)
+    for number, ranking in enumerate(BINNED):
+        shift = (number - (len(BINNED) - 1) / 2) * width
         chosen = rows[(rows["ranking"] == ranking) & rows["bin"].isin(bins)]
         _bars(axes, chosen, [places[int(k)] + shift for k in chosen["bin"]], ranking, width, start)
     whole = rows[rows["ranking"] == "all"]
     _bars(axes, whole, [len(bins) + 1.0] * len(whole), "all", 2 * width, start)
-    axes.axhline(float(rows["clean"].mean()), color=GREEN, linewidth=0.9, linestyle="--")
-    axes.axhline(float(rows["corrupted"].mean()), color=VERMILION, linewidth=0.9, linestyle=":")
+    draw_levels(axes, rows)
     if metric == "margin":
         axes.axhline(0, color=BLACK, linewidth=0.6)
     _ticks(axes, rows, places, start)
@@ -113,7 +106,7 @@ def _bars(
     axes: Axes, rows: pd.DataFrame, x: list[float], ranking: str, width: float, start: str
 ) -> None:
     """Mean of the patched runs, with the interval of the difference from the unpatched run."""
-    colour, hatch, _ = RANKINGS[ranking]
+    colour, hatch, _, _ = RANKINGS[ranking]
     fill = "white" if hatch else colour
     axes.bar(
         x, rows["patched"], width=width, color=fill, edgecolor=colour, hatch=hatch, linewidth=0.6
@@ -140,7 +133,7 @@ def _ticks(axes: Axes, rows: pd.DataFrame, places: dict[int, float], start: str)
 def _legend() -> list[Patch | Line2D]:
     sets = [
         Patch(facecolor="white" if hatch else colour, edgecolor=colour, hatch=hatch, label=name)
-        for colour, hatch, name in RANKINGS.values()
+        for colour, hatch, _, name in RANKINGS.values()
     ]
     return [
         *sets,
