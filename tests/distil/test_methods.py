@@ -94,6 +94,16 @@ def test_a_new_file_is_a_new_method(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert load_method("plain")(SETTINGS).lambda_kl == 0.5
 
 
+@pytest.mark.parametrize("keys", ["()", "('distil.lambda_p1',)"])
+def test_a_method_that_forgets_what_all_read_is_told_before_any_work(
+    tmp_path, monkeypatch, keys: str
+) -> None:
+    (tmp_path / "odd.py").write_text(f"class Odd:\n    name = 'odd'\n    parameters = {keys}\n")
+    monkeypatch.setattr(methods, "FOLDER", tmp_path)
+    with pytest.raises(InputError, match=r"odd\.py: parameters lacks 'distil.lambda_kl'"):
+        declared_parameters("odd")
+
+
 def test_random_heads_are_declared_without_running_the_file() -> None:
     assert declared_pools("random_pool") == "random"
     assert {declared_pools(name) for name in method_names() if name != "random_pool"} == {"found"}

@@ -2,7 +2,7 @@
 
 A new method is a new file here; nothing else changes. Its class derives from
 `mechdistill.distil.method.Method` and says in two literals what it is called and which parameters
-it uses beyond the trainer's::
+it uses beyond the trainer's, `distil.lambda_kl` always among them::
 
     class Mech(Method):
         name = "mech"
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from mechdistill.distil.method import Method
 
 FOLDER = Path(__file__).parent
+LAMBDA_KL = "distil.lambda_kl"
+"""What `Method` itself reads: the weight of the teacher's distributions in L_CoT."""
 
 
 def method_names() -> tuple[str, ...]:
@@ -54,10 +56,15 @@ def declared_parameters(name: str) -> tuple[str, ...]:
     """Dotted keys that a method uses beyond the trainer's, read from its file without running it.
 
     Raises:
-        InputError: there is no such method, its file is no Python, or its declaration is not two
-            literals.
+        InputError: there is no such method, its file is no Python, its declaration is not two
+            literals, or what every method reads is missing there.
     """
     keys: tuple[str, ...] = _declaration(name)["parameters"]
+    if LAMBDA_KL not in keys:
+        raise InputError(
+            f"{method_file(name)}: parameters lacks {LAMBDA_KL!r}, which every method reads",
+            "add it there; a method with a loss of its own need not use it",
+        )
     return keys
 
 
