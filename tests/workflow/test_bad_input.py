@@ -81,7 +81,7 @@ def test_broken_source_is_named(checkout: Checkout) -> None:
     [
         ("class Mech", "class (Mech", "methods/mech.py, line"),
         ('name = "mech"', 'name = "mesh"', "methods/mech.py declares no method 'mech'"),
-        ('("distil.lambda_kl"', '("distil.lamda_kl"', "'distil.lamda_kl'"),
+        ('_kl", "distil.lambda_p1"', '_kl", "distil.lamda_p1"', "'distil.lamda_p1'"),
     ],
 )
 def test_broken_method_is_named(checkout: Checkout, old: str, new: str, expected: str) -> None:
