@@ -7,8 +7,10 @@ from mechdistill.report.attention import (
     attended_trace,
     kinds_of,
     note_with_attention,
+    shown,
     with_anchor_mass,
 )
+from mechdistill.report.figures.attention import flow
 from mechdistill.report.worked_example import worked_note
 from mechdistill.traces.parse import Mention, Trace
 
@@ -88,6 +90,14 @@ def test_words_carry_their_roles_and_weights():
     assert [w.kind for w in attended.reasoning] == ["anchor", "kept", "rejected"]
     assert attended.note[2].weight == 0.2
     assert attended.reasoning[0].text == "w7"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [(" note", "note"), ("\n", "↵"), (" \n\n", "↵"), (" ", "␣"), ("", "␣")]
+)
+def test_blank_tokens_stand_as_a_sign_that_can_be_drawn(text: str, expected: str) -> None:
+    assert shown(text) == expected
+    assert flow([shown(text)], width=100.0, size=6.0)[0].width > 0
 
 
 def test_roles_without_mentions():

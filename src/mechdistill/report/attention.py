@@ -120,12 +120,17 @@ def attended_trace(
     weights = np.asarray(chosen["weights"].iloc[0], dtype=float)
     _place(place.example, len(weights), {place.example: place})
     kinds = kinds_of(place, trace)
-    texts = [decode(tokenizer, [token]).strip() for token in place.tokens]
+    texts = [shown(decode(tokenizer, [token])) for token in place.tokens]
     words = tuple(
         Word(text, kind, float(weight))
         for text, kind, weight in zip(texts, kinds, weights, strict=True)
     )
     return AttendedTrace(place.example, head, words, place.prompt_length)
+
+
+def shown(text: str) -> str:
+    """A token as a figure writes it: blanks have no outline, and a sign stands for them."""
+    return text.strip() or ("↵" if "\n" in text else "␣")
 
 
 def kinds_of(place: Places, trace: Trace) -> list[str]:
