@@ -6,7 +6,6 @@ whose SHA-256 is not that of the study.
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from typing import Any
 
 from huggingface_hub import snapshot_download
 
+from mechdistill.digests import sha256_of
 from mechdistill.errors import InputError
 
 PLAIN_FILES = ["*.json", "*.safetensors", "*.model", "*.txt", "*.jinja"]
@@ -108,8 +108,7 @@ def _check(path: Path, expected: str, key: str) -> None:
             f"the weights file {path} is missing",
             f"correct {key}.files, or bring the file there",
         )
-    with path.open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
+    found = sha256_of(path)
     if found != expected:
         raise InputError(
             f"{path} is not the file that the study names: its SHA-256 is {found}, "

@@ -6,7 +6,6 @@ would import a large library) and checked against a pinned sha256 before they ar
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from mechdistill.digests import sha256_of
 from mechdistill.errors import InputError
 
 MAX_PIECES = 512
@@ -56,7 +56,7 @@ class TextEncoder:
             InputError: the package is not installed or its weights are not the pinned ones.
         """
         folder = packaged_folder(name)
-        found = _sha256(folder / "model.safetensors")
+        found = sha256_of(folder / "model.safetensors")
         if found != sha256:
             raise InputError(
                 f"the weights of {name} have sha256 {found}, the study pins {sha256}",
@@ -110,8 +110,3 @@ def packaged_folder(name: str) -> Path:
         f"text_encoder.name: no installed package {name} holds model/model.safetensors",
         "make the environment again from the lock file in envs/",
     )
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

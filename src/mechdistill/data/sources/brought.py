@@ -1,6 +1,5 @@
 """The data set that a study's section `data.source` names: checked, then read."""
 
-import hashlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -20,6 +19,7 @@ from mechdistill.data.sources.mimic import (
     open_mimic_iv,
 )
 from mechdistill.data.sources.published import EXTREME, MIMIC_III, MIMIC_IV, compare, other_version
+from mechdistill.digests import sha256_of
 from mechdistill.errors import InputError
 
 PUBLISHED = {"mimic-iv": MIMIC_IV, "mimic-iii": MIMIC_III, "extreme": EXTREME}
@@ -129,9 +129,3 @@ def count_lines(content: Mapping[str, Any]) -> list[str]:
         else:
             lines.append(f"{count['what']}: {count['found']}")
     return [*lines, *(f"note: {said}" for said in content["warnings"])]
-
-
-def sha256_of(path: Path) -> str:
-    """SHA-256 of a file of any size."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
