@@ -17,7 +17,14 @@ from pydantic import Field, ValidationError, model_validator
 from mechdistill.errors import InputError
 from mechdistill.study import Architecture, Section, Study, StudyName, canonical_json, load_study
 from mechdistill.study_errors import Layer, explain
-from mechdistill.study_files import MEMBERS, OVERLAY_FOLDER, base_name, read_overlay
+from mechdistill.study_files import (
+    MEMBERS,
+    OVERLAY_FOLDER,
+    base_name,
+    name_some,
+    overlay_names,
+    read_overlay,
+)
 
 COMMON = ("significance",)
 """What all members must have in common: one report speaks of one kind of interval."""
@@ -160,9 +167,9 @@ def joined_schema_text() -> str:
 
 def _member(source: str, number: int, name: str, root: Path) -> Member:
     where = f"{source}: {MEMBERS}[{number}] names {name!r}"
-    there = sorted(path.stem for path in (root / OVERLAY_FOLDER).glob("*.yaml"))
+    there = overlay_names(root)
     if name not in (*there, base_name(root)):
-        raise InputError(f"{where}: there is no such study", f"Name some of: {', '.join(there)}.")
+        raise InputError(f"{where}: there is no such study", name_some(there))
     if is_joined({"study": name}, root):
         raise InputError(f"{where}, which joins other studies", "Name its members instead.")
     return Member(load_study({"study": name}, root))

@@ -171,7 +171,8 @@ class Prompt(Section):
     """Worked notes before the note."""
 
 
-WORLD_KEYS = ("foldoc", "source")
+SECTION_OF_WORLD = {"foldoc": "foldoc", "documents": "source"}
+"""Section of `data` that belongs to a world alone."""
 
 
 class Data(Section):
@@ -187,7 +188,7 @@ class Data(Section):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        for world, key in (("foldoc", "foldoc"), ("documents", "source")):
+        for world, key in SECTION_OF_WORLD.items():
             there = getattr(self, key) is not None
             if (self.world.name == world) != there:
                 raise ValueError(
@@ -207,7 +208,8 @@ class Data(Section):
     def _without_what_is_another_world_s(self, whole: SerializerFunctionWrapHandler) -> Any:
         """A further world changes no parameter of the others."""
         values = whole(self)
-        return {k: v for k, v in values.items() if k not in WORLD_KEYS or v is not None}
+        sections = SECTION_OF_WORLD.values()
+        return {k: v for k, v in values.items() if k not in sections or v is not None}
 
 
 class TextEncoder(Section):

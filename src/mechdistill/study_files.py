@@ -7,7 +7,7 @@ top one names under `extends`, so that studies that share most numbers do not re
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +27,12 @@ MEMBERS = "members"
 def study_names(root: Path) -> tuple[str, ...]:
     """Names of the studies under ``root``: that of params.yaml, then the overlays, sorted."""
     base = base_name(root)
-    overlays = sorted(path.stem for path in (root / OVERLAY_FOLDER).glob("*.yaml"))
-    return (base, *(name for name in overlays if name != base))
+    return (base, *(name for name in overlay_names(root) if name != base))
+
+
+def overlay_names(root: Path) -> list[str]:
+    """Names of the files in studies/, sorted."""
+    return sorted(path.stem for path in (root / OVERLAY_FOLDER).glob("*.yaml"))
 
 
 def base_name(root: Path) -> str:
@@ -52,8 +56,9 @@ def study_layers(name: Any, root: Path) -> list[Layer]:
     _refuse_joined(overlay, f"{overlay.source} joins other studies")
     for number, parent in enumerate(_extended(overlay)):
         where = f"{overlay.source}: {EXTENDS}[{number}] names {parent!r}"
-        if not (root / OVERLAY_FOLDER / f"{parent}.yaml").is_file():
-            raise InputError(f"{where}: there is no such file", _one_of_overlays(root))
+        there = overlay_names(root)
+        if parent not in there:
+            raise InputError(f"{where}: there is no such file", name_some(there))
         below = read_overlay(parent, root)
         _refuse_joined(below, f"{where}, which joins other studies")
         if EXTENDS in below.values:
@@ -83,6 +88,11 @@ def read_overlay(name: Any, root: Path) -> Layer:
     return Layer(file, values)
 
 
+def name_some(names: Sequence[str]) -> str:
+    """The remedy where a study is named that is not there."""
+    return f"Name some of: {', '.join(names)}."
+
+
 def _extended(overlay: Layer) -> list[str]:
     names = overlay.values.get(EXTENDS, [])
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
@@ -101,11 +111,6 @@ def _extended(overlay: Layer) -> list[str]:
 def _refuse_joined(overlay: Layer, what: str) -> None:
     if MEMBERS in overlay.values:
         raise InputError(what, "Name a study that has parameters of its own, such as a member.")
-
-
-def _one_of_overlays(root: Path) -> str:
-    there = sorted(path.stem for path in (root / OVERLAY_FOLDER).glob("*.yaml"))
-    return f"Name some of: {', '.join(there)}."
 
 
 def _without(values: Mapping[str, Any], key: str) -> dict[str, Any]:
