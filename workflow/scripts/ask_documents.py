@@ -11,6 +11,7 @@ from mechdistill.data.examples import write_examples
 from mechdistill.data.frame import Frame
 from mechdistill.data.labels import read_label_space
 from mechdistill.data.sources.asking import ask, documents_to_ask
+from mechdistill.data.sources.choosing import is_clinical
 from mechdistill.data.sources.collection import read_documents
 from mechdistill.data.tokenizer import load_tokenizer
 from mechdistill.data.world import WorldSettings
@@ -35,7 +36,7 @@ def main() -> None:
         settings,
         p["data.splits"],
         source["most_words"],
-        source["name"] != "extreme",
+        is_clinical(source["name"]),
     )
     frame = Frame.of(tokenizer, **p["data.prompt"])
     write_examples(args.examples, ask(told, space, settings, frame))

@@ -8,7 +8,12 @@ import argparse
 
 from mechdistill.artifacts import read_table
 from mechdistill.data.labels import write_label_space
-from mechdistill.data.sources.choosing import Wanted, choose_labels, split_of_document
+from mechdistill.data.sources.choosing import (
+    Wanted,
+    choose_labels,
+    is_clinical,
+    split_of_document,
+)
 from mechdistill.data.sources.collection import read_documents
 from mechdistill.data.splits import TRAINING
 from mechdistill.parameters import Parameters
@@ -24,7 +29,7 @@ def main() -> None:
     p = Parameters.from_json(args.params)
 
     world, source = p["data.world"], p["data.source"]
-    clinical = source["name"] != "extreme"
+    clinical = is_clinical(source["name"])
     space = choose_labels(
         read_table(args.labels, ["code", "kind", "title", "training_documents"]),
         (

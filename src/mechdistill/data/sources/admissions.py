@@ -25,17 +25,6 @@ class Note:
     text: str
 
 
-@dataclass(frozen=True)
-class Admission:
-    """All notes of an admission as one text, and its codes with their dots, sorted."""
-
-    admission: int
-    patient: int
-    text: str
-    diagnoses: tuple[str, ...]
-    procedures: tuple[str, ...]
-
-
 @dataclass
 class Codes:
     """Codes by admission, each once, in the order of the file."""
@@ -124,10 +113,8 @@ def note_store(folder: Path) -> Iterator[NoteStore]:
             os.environ["SQLITE_TMPDIR"] = before
 
 
-def frequent_codes(
-    admissions: Iterable[int], codes: Mapping[str, Codes], least: int
-) -> dict[str, dict[str, int]]:
-    """By kind of code, the codes that at least so many of the admissions have, with their number.
+def count_codes(admissions: Iterable[int], codes: Mapping[str, Codes]) -> dict[str, Counter[str]]:
+    """By kind of code, how many of the admissions have each code.
 
     Counted a kind over all documents, before any split, as the published recipe does.
     """
@@ -135,7 +122,4 @@ def frequent_codes(
     for admission in admissions:
         for kind, found in codes.items():
             counts[kind].update(found.by_admission.get(admission, ()))
-    return {
-        kind: {code: number for code, number in sorted(counter.items()) if number >= least}
-        for kind, counter in counts.items()
-    }
+    return counts

@@ -42,6 +42,14 @@ class Wanted:
     never_gold: int
 
 
+def is_clinical(source: str) -> bool:
+    """Whether a source (`data.source.name`) holds clinical notes, by patient.
+
+    Their published splits have a validation part; those of the other sources have none.
+    """
+    return source != "extreme"
+
+
 def split_of_document(document: SourceDocument, seed: int, with_validation: bool) -> str:
     """Split of a document: all of a patient are in one.
 
@@ -92,16 +100,11 @@ def choose_labels(
     regions = sorted((region for region, _ in made), key=lambda region: region.code)
     known = {label.code for label in space_labels}
     unseen = rng.choice(len(regions), wanted.never_gold, replace=False)
+    first_of = {label.region: label.code for label in reversed(space_labels)}
     return LabelSpace(
         regions=tuple(regions),
         labels=tuple(space_labels),
-        never_gold=tuple(
-            sorted(
-                label.code
-                for index in unseen
-                for label in [next(x for x in space_labels if x.region == regions[index].code)]
-            )
-        ),
+        never_gold=tuple(sorted(first_of[regions[index].code] for index in unseen)),
         source=source,
         documents=tuple(
             Document(name, related, tuple(sorted(known.intersection(filtered))), ())

@@ -45,40 +45,32 @@ class Row:
     labels: tuple[int, ...]
 
 
-def form_of(folder: Path) -> str:
-    """`raw text`, `sparse` or `one file`: the first of these that is there whole.
+def files_of(folder: Path) -> dict[str, Path]:
+    """The files of the form that is read, by name; InputError if none is there whole."""
+    _, paths = form_of(folder)
+    paths += [path for name in _FILTERS.values() if (path := folder / name).is_file()]
+    return {path.name: path for path in paths}
+
+
+def form_of(folder: Path) -> tuple[str, list[Path]]:
+    """`raw text`, `sparse` or `one file`, the first that is there whole, and its files.
 
     Raises:
         InputError: none is.
     """
     if not folder.is_dir():
         raise InputError(f"data.source.folder is {folder}, which is no folder", _REMEDY)
-    if all(_raw(folder, name) is not None for name in (*HALVES.values(), "lbl")):
-        return "raw text"
     matrices = [f"{half}_X_{what}.txt" for half in HALVES.values() for what in ("Y", "Xf")]
-    names = ("Yf.txt", "Xf.txt")
-    for form, files in (
-        ("sparse", (*matrices, *names)),
-        ("one file", (*_SINGLE.values(), *names)),
-    ):
-        if all((folder / file).is_file() for file in files):
-            return form
-    raise InputError(f"{folder} holds no form of the data set whole", _REMEDY)
-
-
-def files_of(folder: Path) -> dict[str, Path]:
-    """The files of the form that is read, by name; InputError if none is there whole."""
-    names = {
-        "sparse": [f"{half}_X_{what}.txt" for half in HALVES.values() for what in ("Y", "Xf")],
-        "one file": list(_SINGLE.values()),
+    forms: dict[str, list[Path | None]] = {
+        "raw text": [_raw(folder, name) for name in (*HALVES.values(), "lbl")],
+        "sparse": [folder / name for name in (*matrices, "Yf.txt", "Xf.txt")],
+        "one file": [folder / name for name in (*_SINGLE.values(), "Yf.txt", "Xf.txt")],
     }
-    form = form_of(folder)
-    raw = (_raw(folder, name) for name in (*HALVES.values(), "lbl"))
-    paths = [path for path in raw if path is not None and form == "raw text"]
-    paths += [folder / name for name in names.get(form, [])]
-    paths += [folder / name for name in ("Yf.txt", "Xf.txt") if form != "raw text"]
-    paths += [path for name in _FILTERS.values() if (path := folder / name).is_file()]
-    return {path.name: path for path in paths}
+    for form, paths in forms.items():
+        there = [path for path in paths if path is not None and path.is_file()]
+        if len(there) == len(paths):
+            return form, there
+    raise InputError(f"{folder} holds no form of the data set whole", _REMEDY)
 
 
 def read_extreme(folder: Path) -> Collection:
@@ -90,7 +82,7 @@ def read_extreme(folder: Path) -> Collection:
     Raises:
         InputError: a file is missing or not as the format has it.
     """
-    tally, form = Tally(), form_of(folder)
+    tally, (form, _) = Tally(), form_of(folder)
     titles = _titles(folder, form, tally)
     labels = {
         code_of(number): SourceLabel(code_of(number), "label", title)
@@ -119,10 +111,11 @@ def code_of(number: int) -> str:
 
 
 def _documents(folder: Path, form: str, labels: int, tally: Tally) -> Iterator[SourceDocument]:
+    names = [] if form == "raw text" else list(read_names(folder / "Xf.txt", tally.warnings))
     for half, short in HALVES.items():
         filtered = _filtered(folder / _FILTERS[half], half, labels, tally)
         number = -1
-        for number, row in enumerate(_rows(folder, form, half, labels, tally)):
+        for number, row in enumerate(_rows(folder, form, half, labels, names, tally)):
             out = filtered.get(number, frozenset())
             true = tuple(dict.fromkeys(label for label in row.labels if label not in out))
             tally.add("pairs", len(true))
@@ -148,14 +141,15 @@ def _document(
     return SourceDocument(name, name, half, text, codes, filtered)
 
 
-def _rows(folder: Path, form: str, half: str, labels: int, tally: Tally) -> Iterator[Row]:
+def _rows(
+    folder: Path, form: str, half: str, labels: int, names: list[str], tally: Tally
+) -> Iterator[Row]:
     if form == "raw text":
         path = _raw(folder, HALVES[half])
         assert path is not None  # form_of has seen it
         for text in read_texts(path, labels):
             yield Row(f"{text.title}\n{text.content}".strip(), text.labels)
         return
-    names = list(read_names(folder / "Xf.txt", tally.warnings))
     if form == "sparse":
         yield from _sparse_rows(folder, half, labels, names, tally)
         return

@@ -4,8 +4,15 @@ A row whose quotes are broken puts words of a note where a code belongs, so no v
 could be one.
 """
 
+import gzip
 import re
+import zlib
+from pathlib import Path
 
+from mechdistill.errors import InputError
+
+DAMAGE = (EOFError, zlib.error, gzip.BadGzipFile)
+"""What reading a gzip file raises that is cut off or damaged."""
 _HARMLESS = re.compile(r"[A-Za-z]{0,2}\d[\dA-Za-z]{0,6}(\.\d{0,4})?|[\d.:,eE+-]{1,12}|[A-Z]{2}")
 
 
@@ -33,3 +40,12 @@ def length_of(value: str) -> str:
     if re.fullmatch(r"[\d.eE+]+", value):
         return f"a number of {len(value)} characters that is not whole"
     return f"a text of {len(value)} characters" if value else "nothing"
+
+
+def damaged(path: Path, behind: str, byte: int) -> InputError:
+    """An error about a gzip file that is cut off or damaged, behind a row and at a byte of it."""
+    return InputError(
+        f"{path} is cut off or damaged behind {behind}, at byte {byte} of the file: its gzip data "
+        "end too early or do not check",
+        "fetch the file again and compare its SHA-256 with the published one",
+    )

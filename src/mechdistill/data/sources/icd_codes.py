@@ -49,27 +49,3 @@ def without_trailing_dot(code: str) -> str:
     ('I10', 'I50.21')
     """
     return code.removesuffix(".")
-
-
-class ZeroWatch:
-    """Notices a column of ICD-9 procedure codes that has lost its leading zeros.
-
-    One procedure code in ten begins with 0; short codes with none of four digits that begins so
-    are what is left of them.
-    """
-
-    def __init__(self) -> None:
-        self.first_short = 0
-        self._with_zero = False
-
-    def see(self, code: str, row: int) -> None:
-        """Take note of an ICD-9 procedure code."""
-        if code.isdigit():
-            self._with_zero = self._with_zero or (len(code) == 4 and code[0] == "0")
-            if len(code) in (2, 3) and not self.first_short:
-                self.first_short = row
-
-    @property
-    def lost(self) -> bool:
-        """Whether, by all codes seen, zeros are lost."""
-        return bool(self.first_short) and not self._with_zero

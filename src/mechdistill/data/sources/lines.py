@@ -7,14 +7,13 @@ names of labels and features (`Yf.txt`), pairs to leave out (`filter_labels_test
 import gzip
 import json
 import re
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from mechdistill.data.sources.found import shown
+from mechdistill.data.sources.found import DAMAGE, damaged, shown
 from mechdistill.errors import InputError
 
 _ENTRY = re.compile(r"(\d+):([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)")
@@ -235,12 +234,8 @@ def _raw_lines(path: Path) -> Iterator[bytes]:
             for line in file:
                 yield line.rstrip(b"\r\n")
                 row += 1
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise InputError(
-                f"{path} is cut off or damaged behind line {row}, at byte {raw.tell()} of the "
-                "file: its gzip data end too early or do not check",
-                "fetch the file again and compare its SHA-256 with the published one",
-            ) from error
+        except DAMAGE as error:
+            raise damaged(path, f"line {row}", raw.tell()) from error
 
 
 @contextmanager

@@ -1,12 +1,12 @@
 """Both MIMIC data sets as collections: what they have in common once their tables are read."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from mechdistill.data.sources import mimic_iii, mimic_iv
-from mechdistill.data.sources.admissions import Codes, Note, frequent_codes, note_store
+from mechdistill.data.sources.admissions import Codes, Note, count_codes, note_store
 from mechdistill.data.sources.collection import Collection, SourceDocument, SourceLabel
 from mechdistill.data.sources.counting import Patients, Tally
 from mechdistill.data.sources.split_files import read_iii_split, read_iv_split
@@ -78,10 +78,11 @@ def check_mimic(tables: Tables, least: int) -> Tally:
         least: documents that a code needs.
     """
     patient_of = {note.admission: note.patient for note in tables.coded_notes()}
-    labels = _labels(tables, sorted(patient_of), least)
-    chosen = _chosen(tables, sorted(patient_of), labels)
+    admissions = sorted(patient_of)
+    labels = _labels(tables, admissions, least)
+    chosen = _chosen(tables, admissions, labels)
     tables.tally.add("documents", len(chosen))
-    for _, part, _ in chosen:
+    for part, _ in chosen.values():
         if part:
             tables.tally.add(f"documents of the published split: {part}")
     return tables.tally
@@ -95,26 +96,27 @@ def mimic_collection(tables: Tables, least: int, folder: Path) -> Iterator[Colle
             store.add(note)
         admissions = store.admissions()
         labels = _labels(tables, admissions, least)
-        chosen = {row[0]: row[1:] for row in _chosen(tables, admissions, labels)}
+        chosen = _chosen(tables, admissions, labels)
         documents = (
-            SourceDocument(str(admission), str(patient), chosen[admission][0], text, codes)
-            for admission, patient, text in store.texts(chosen)
-            for codes in (chosen[admission][1],)
+            SourceDocument(str(admission), str(patient), part, text, codes)
+            for (part, codes), (admission, patient, text) in zip(
+                chosen.values(), store.texts(chosen), strict=True
+            )
         )
         yield Collection(documents, labels, tables.tally)
 
 
-def _labels(tables: Tables, admissions: Iterable[int], least: int) -> dict[str, SourceLabel]:
+def _labels(tables: Tables, admissions: Sequence[int], least: int) -> dict[str, SourceLabel]:
     """Codes of enough documents, diagnoses first; with dots the two kinds never collide."""
-    admissions = list(admissions)
     tally = tables.tally
-    for kind, codes in frequent_codes(admissions, tables.codes, 1).items():
-        tally.add(f"codes of {KINDS[kind]} before the least count", len(codes))
-    frequent = frequent_codes(admissions, tables.codes, least)
+    counts = count_codes(admissions, tables.codes)
+    for kind, counter in counts.items():
+        tally.add(f"codes of {KINDS[kind]} before the least count", len(counter))
     labels = {}
-    for kind, codes in frequent.items():
-        tally.add(f"codes of {KINDS[kind]}", len(codes))
-        for code in codes:
+    for kind, counter in counts.items():
+        frequent = sorted(code for code, number in counter.items() if number >= least)
+        tally.add(f"codes of {KINDS[kind]}", len(frequent))
+        for code in frequent:
             labels[code] = SourceLabel(code, kind, tables.titles[kind].get(code, ""))
     tally.add("codes, historical" if tables.historical else "codes", len(labels))
     tally.add("codes without a title", sum(not label.title for label in labels.values()))
@@ -122,11 +124,10 @@ def _labels(tables: Tables, admissions: Iterable[int], least: int) -> dict[str, 
 
 
 def _chosen(
-    tables: Tables, admissions: Iterable[int], labels: Mapping[str, SourceLabel]
-) -> list[tuple[int, str, tuple[str, ...]]]:
-    """(admission, part, codes) of admissions that keep a code and are in a part."""
-    chosen = []
-    admissions = list(admissions)
+    tables: Tables, admissions: Sequence[int], labels: Mapping[str, SourceLabel]
+) -> dict[int, tuple[str, tuple[str, ...]]]:
+    """Admission -> (part, codes), of admissions that keep a code and are in a part."""
+    chosen: dict[int, tuple[str, tuple[str, ...]]] = {}
     for admission in admissions:
         codes = tuple(
             code
@@ -140,7 +141,7 @@ def _chosen(
         elif part is None:
             tables.tally.add("documents that the published split does not name, dropped")
         else:
-            chosen.append((admission, part, codes))
+            chosen[admission] = part, codes
     if tables.parts is not None:
         missing = len(set(tables.parts) - set(admissions))
         tables.tally.add("admissions of the published split that the data lack", missing)

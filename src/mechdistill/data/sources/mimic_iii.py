@@ -16,11 +16,10 @@ from mechdistill.data.sources.icd_codes import (
     EXPECTED_CODE,
     PLAIN_CODE,
     PLAIN_CODE_OR_NOTHING,
-    ZeroWatch,
     historical_procedure,
     with_dot,
 )
-from mechdistill.data.sources.mimic_iv import zeros_lost
+from mechdistill.data.sources.lost_zeros import ZeroWatch
 from mechdistill.data.sources.note_texts import plain_lines, words_of_caml
 from mechdistill.data.sources.tables import Column, Table, find_table, require_files
 
@@ -73,24 +72,18 @@ def read_codes(
     Raises:
         InputError: a value is not as the format has it, or leading zeros are lost.
     """
-    codes, zeros = Codes(), ZeroWatch()
     diagnosis = name == DIAGNOSES
+    codes, zeros = Codes(), ZeroWatch(table, diagnosis)
     for patient, admission, padded in table:
         code = padded.strip()
         if not code or not admission:
             tally.add(f"{name}: rows without a code or an admission, dropped")
             continue
-        if diagnosis and code.isdigit() and len(code) < 3:
-            raise zeros_lost(table, table.rows)
+        zeros.see(code)
         patients.check(int(admission), int(patient), table)
-        dotted = with_dot(code, VERSION, diagnosis)
-        if not diagnosis:
-            zeros.see(code, table.rows)
-            dotted = historical_procedure(code) if historical else dotted
-        if not codes.add(int(admission), dotted):
+        if not codes.add(int(admission), _dotted(code, diagnosis, historical)):
             tally.add(f"{name}: codes given twice in an admission, dropped")
-    if zeros.lost:
-        raise zeros_lost(table, zeros.first_short)
+    zeros.finish()
     tally.finish(name, table)
     return codes
 
@@ -103,12 +96,14 @@ def read_titles(name: str, table: Table, historical: bool, tally: Tally) -> dict
     diagnosis = name == DIAGNOSIS_TITLES
     titles: dict[str, str] = {}
     for padded, title in table:
-        code = padded.strip()
-        merged = historical and not diagnosis
-        dotted = historical_procedure(code) if merged else with_dot(code, VERSION, diagnosis)
-        titles.setdefault(dotted, title)
+        titles.setdefault(_dotted(padded.strip(), diagnosis, historical), title)
     tally.finish(name, table)
     return titles
+
+
+def _dotted(code: str, diagnosis: bool, historical: bool) -> str:
+    merged = historical and not diagnosis
+    return historical_procedure(code) if merged else with_dot(code, VERSION, diagnosis)
 
 
 def read_notes(table: Table, patients: Patients, tally: Tally) -> Iterator[Note]:

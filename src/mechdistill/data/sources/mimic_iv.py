@@ -17,12 +17,11 @@ from mechdistill.data.sources.icd_codes import (
     EXPECTED_CODE,
     PLAIN_CODE,
     PLAIN_CODE_OR_NOTHING,
-    ZeroWatch,
     with_dot,
 )
+from mechdistill.data.sources.lost_zeros import ZeroWatch
 from mechdistill.data.sources.note_texts import is_empty, plain_lines
 from mechdistill.data.sources.tables import Column, Table, find_table, require_files
-from mechdistill.errors import InputError
 
 VERSION = 10
 """Of the codes that the recipe takes."""
@@ -79,21 +78,20 @@ def read_codes(name: str, table: Table, patients: Patients, tally: Tally) -> Cod
     Raises:
         InputError: a value is not as the format has it, or leading zeros are lost.
     """
-    codes, zeros = Codes(), ZeroWatch()
     diagnosis = name == DIAGNOSES
+    codes, zeros = Codes(), ZeroWatch(table, diagnosis)
     for patient, admission, padded, version in table:
         code = padded.strip()
         if not code:
             tally.add(f"{name}: rows without a code, dropped")
             continue
         if version == "9":
-            _check_zeros(table, code, diagnosis, zeros)
+            zeros.see(code)  # ICD-9 codes are not used, and tell all the same
             continue
         patients.check(int(admission), int(patient), table)
         if not codes.add(int(admission), with_dot(code, VERSION, diagnosis)):
             tally.add(f"{name}: codes given twice in an admission, dropped")
-    if zeros.lost:
-        raise zeros_lost(table, zeros.first_short)
+    zeros.finish()
     tally.finish(name, table)
     return codes
 
@@ -141,21 +139,3 @@ def read_notes(table: Table, patients: Patients, tally: Tally) -> Iterator[Note]
 
 
 _ONE_RELEASE = "take the table of one release as it was published"
-
-
-def _check_zeros(table: Table, code: str, diagnosis: bool, zeros: ZeroWatch) -> None:
-    """Signs that ICD-9 codes, which are not used, went through a program as numbers."""
-    if diagnosis and code.isdigit() and len(code) < 3:
-        raise zeros_lost(table, table.rows)
-    if not diagnosis:
-        zeros.see(code, table.rows)
-
-
-def zeros_lost(table: Table, row: int) -> InputError:
-    """An error about codes that were taken for numbers."""
-    return InputError(
-        f"{table.path}, row {row}: column {table.columns[2].name}: found a code of few digits, "
-        "and no code of the file begins with 0: leading zeros are lost",
-        "the column went through a program that takes it for numbers (pandas without dtype=str, a "
-        "spreadsheet): take the file as it was published",
-    )

@@ -3,6 +3,9 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+import pyarrow as pa
+from pyarrow import feather
+
 from mechdistill.data.sources.found import length_of
 from mechdistill.errors import InputError
 
@@ -41,9 +44,6 @@ def read_iv_split(folder: Path) -> Mapping[int, str]:
         InputError: the file is missing or no Feather file, a column is missing, a split has another
             name, an admission is in two.
     """
-    import pyarrow as pa
-    from pyarrow import feather
-
     path = _existing(folder / IV_FILE)
     try:
         table = feather.read_table(path, columns=["_id", "split"])

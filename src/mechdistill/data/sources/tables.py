@@ -8,14 +8,13 @@ import csv
 import gzip
 import io
 import re
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, TextIO, cast
 
-from mechdistill.data.sources.found import shown
+from mechdistill.data.sources.found import DAMAGE, damaged, shown
 from mechdistill.errors import InputError
 
 LARGEST_FIELD = 16 * 2**20
@@ -99,12 +98,8 @@ class Table:
             for record in csv.reader(text, strict=True):
                 yield record
                 read += 1
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise InputError(
-                f"{self.path} is cut off or damaged behind row {max(0, read - 1)}, at byte "
-                f"{raw.tell()} of the file: its gzip data end too early or do not check",
-                "fetch the file again and compare its SHA-256 with the published one",
-            ) from error
+        except DAMAGE as error:
+            raise damaged(self.path, f"row {max(0, read - 1)}", raw.tell()) from error
         except UnicodeDecodeError as error:
             byte = error.object[error.start]
             raise InputError(
