@@ -16,6 +16,7 @@ rule cache_targets:
         table="<results>/distil/targets.parquet",
     log:
         "<logs>/cache_targets.log",
+    priority: 20
     conda:
         "../../envs/environment.yml"
     resources:

@@ -15,6 +15,7 @@ rule score_heads:
         head_scores="<results>/heads/head_scores.parquet",
     log:
         "<logs>/score_heads.log",
+    priority: 20
     conda:
         "../../envs/environment.yml"
     resources:
@@ -71,6 +72,7 @@ rule make_pools:
         pools="<results>/heads/pools.json",
     log:
         "<logs>/make_pools.log",
+    priority: 20
     conda:
         "../../envs/environment.yml"
     resources:

@@ -1,4 +1,6 @@
 # The teacher: from scratch, or a checkpoint that is fine-tuned; its reasoning on every note.
+# Almost everything waits for it, hence the priorities here; students, the longest jobs by far, wait
+# for the scores, pools and targets that come after it.
 
 
 if STUDY.teacher.checkpoint is None:
@@ -14,6 +16,7 @@ if STUDY.teacher.checkpoint is None:
             curve="<results>/teacher/learning_curve.parquet",
         log:
             "<logs>/train_teacher.log",
+        priority: 50
         conda:
             "../../envs/environment.yml"
         resources:
@@ -45,6 +48,7 @@ else:
             tokenizer="<results>/data/tokenizer.json",
         log:
             "<logs>/convert_teacher.log",
+        priority: 50
         conda:
             "../../envs/environment.yml"
         resources:
@@ -72,6 +76,7 @@ else:
             curve="<results>/teacher/learning_curve.parquet",
         log:
             "<logs>/fine_tune_teacher.log",
+        priority: 50
         conda:
             "../../envs/environment.yml"
         resources:
@@ -149,6 +154,7 @@ rule generate_teacher_traces:
         traces="<results>/teacher/traces.parquet",
     log:
         "<logs>/generate_teacher_traces.log",
+    priority: 50
     conda:
         "../../envs/environment.yml"
     resources:

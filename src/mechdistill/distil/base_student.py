@@ -18,6 +18,7 @@ from mechdistill.data.world import WorldSettings
 from mechdistill.distil.budget import Spent
 from mechdistill.distil.history import Term
 from mechdistill.models.batching import left_pad
+from mechdistill.models.read_out import logits_where
 
 MAX_POSITIONS = 512
 """Only recorded: rotary positions need no table, so any bound above prompt and trace does."""
@@ -59,10 +60,11 @@ class LanguageModelling:
         """Mean over all tokens of the step's texts but the first of each."""
         texts = self._texts(number)
         batch = left_pad(texts, self._pad_id)
-        logits = self._model(batch.ids, attention_mask=batch.mask, use_cache=False).logits
         # a token has a loss where the one before it is a token too, not padding
         has_loss = batch.mask[:, :-1].bool()
-        nll = cross_entropy(logits[:, :-1][has_loss].float(), batch.ids[:, 1:][has_loss])
+        ids, mask = batch.ids[:, :-1], batch.mask[:, :-1]
+        logits = logits_where(self._model, ids, has_loss, attention_mask=mask)
+        nll = cross_entropy(logits.float(), batch.ids[:, 1:][has_loss])
         tokens = int(batch.mask.sum())
         return {"nll": Term(nll, 1.0)}, Spent(1, len(texts), tokens - len(texts), tokens)
 

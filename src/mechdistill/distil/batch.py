@@ -67,11 +67,6 @@ class TrainingBatch:
         """Number of tokens, without padding."""
         return sum(len(sequence.tokens) for sequence in self.sequences)
 
-    @property
-    def first_predicting(self) -> int:
-        """Smallest padded position whose logits are needed."""
-        return int(self.position.min())
-
     @cached_property
     def slots(self) -> Slots:
         """Positions of both phases on the padded axis."""
@@ -103,7 +98,7 @@ class TrainingBatch:
 def collate(
     sequences: Sequence[TrainingSequence], pad_id: int, special_ids: Collection[int]
 ) -> TrainingBatch:
-    """One batch. Left padding aligns the ends: logits are needed of the last columns only."""
+    """One batch, padded on the left."""
     padded = left_pad([sequence.tokens for sequence in sequences], pad_id)
     starts = padded.offset.tolist()
     rows = [row for row, sequence in enumerate(sequences) for _ in sequence.predicting]

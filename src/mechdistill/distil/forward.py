@@ -8,6 +8,7 @@ from typing import Any
 from torch import Tensor
 
 from mechdistill.distil.batch import TrainingBatch
+from mechdistill.models.read_out import logits_where
 from mechdistill.models.residuals import reading_residuals
 from mechdistill.models.tap import LayerRecord, Tap
 
@@ -27,20 +28,12 @@ class ForwardPass:
 
 
 def run(model: Any, batch: TrainingBatch, tap: Tap | None = None) -> ForwardPass:
-    """Teacher-forced pass. Logits are computed from the first predicted position on."""
-    first = batch.first_predicting
-    kept = batch.padded.ids.shape[1] - first
+    """Teacher-forced pass. Logits are computed where a token is predicted."""
+    padded, at = batch.padded, (batch.row, batch.position)
     with reading_residuals(model) as stream:
-        output = model(
-            batch.padded.ids,
-            attention_mask=batch.padded.mask,
-            tap=tap,
-            use_cache=False,
-            logits_to_keep=kept,
-        )
-    logits = output.logits[batch.row, batch.position - first]
+        logits = logits_where(model, padded.ids, at, attention_mask=padded.mask, tap=tap)
     if tap is None:
         return ForwardPass(logits, {}, None, stream.final)
     residual = stream.final.detach()
-    at = batch.slots.refine.clamp(min=0)[..., None].expand(-1, -1, residual.shape[-1])
-    return ForwardPass(logits, tap.record, residual.gather(1, at), stream.final)
+    slots = batch.slots.refine.clamp(min=0)[..., None].expand(-1, -1, residual.shape[-1])
+    return ForwardPass(logits, tap.record, residual.gather(1, slots), stream.final)

@@ -22,6 +22,7 @@ from mechdistill.errors import InputError
 from mechdistill.models.batching import left_pad
 from mechdistill.models.checkpoints import Checkpoint
 from mechdistill.models.optimiser import ScheduledOptimiser, adamw
+from mechdistill.models.read_out import logits_where
 from mechdistill.models.validated_training import Validate, train_validated
 
 
@@ -65,19 +66,15 @@ class FineTuning:
 def trace_loss(model: Any, lessons: Sequence[Lesson], pad_id: int) -> Tensor:
     """Cross-entropy of the trace tokens of all lessons, prompts given, weighted and summed.
 
-    Lessons are padded on the left, so that traces end together and logits are computed at their
-    positions alone: a large vocabulary costs memory.
+    Logits are computed where a trace token is predicted.
     """
     batch = left_pad([[*lesson.prompt, *lesson.trace] for lesson in lessons], pad_id)
+    ids, mask = batch.ids[:, :-1], batch.mask[:, :-1]
     lengths = torch.tensor([len(lesson.trace) for lesson in lessons])
-    longest = int(lengths.max())
-    logits = model(
-        batch.ids, attention_mask=batch.mask, use_cache=False, logits_to_keep=longest + 1
-    ).logits[:, :-1]
-    learnt = torch.arange(longest) >= longest - lengths[:, None]
-    targets = batch.ids[:, -longest:][learnt]
+    learnt = torch.arange(ids.shape[1]) >= ids.shape[1] - lengths[:, None]
+    logits = logits_where(model, ids, learnt, attention_mask=mask)
     weights = torch.tensor([weight for lesson in lessons for weight in lesson.weights])
-    losses = functional.cross_entropy(logits[learnt].float(), targets, reduction="none")
+    losses = functional.cross_entropy(logits.float(), batch.ids[:, 1:][learnt], reduction="none")
     return (weights * losses).sum()
 
 

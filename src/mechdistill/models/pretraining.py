@@ -23,7 +23,7 @@ from mechdistill.errors import InputError
 from mechdistill.models.batching import pad_right
 from mechdistill.models.checkpoints import Checkpoint
 from mechdistill.models.optimiser import Optimiser
-from mechdistill.models.read_out import ReadOut
+from mechdistill.models.read_out import logits_where
 from mechdistill.models.validated_training import Validate, train_validated
 
 MAX_POSITIONS = 512
@@ -109,8 +109,7 @@ def summed_trace_loss(model: Any, texts: Sequence[Text]) -> Tensor:
     ends = starts + torch.tensor([len(text.trace) for text in texts])[:, None]
     positions = torch.arange(1, ids.shape[1])[None]
     predicted = (positions >= starts) & (positions < ends)  # of token p by the state at p - 1
-    hidden = model.model(ids[:, :-1]).last_hidden_state[predicted]
-    logits = ReadOut.of(model).capped(model.lm_head(hidden))
+    logits = logits_where(model, ids[:, :-1], predicted)
     return functional.cross_entropy(logits, ids[:, 1:][predicted], reduction="sum")
 
 

@@ -90,3 +90,19 @@ def token_rows(model: Any, ids: Tensor) -> Tensor:
     taken: Tensor = rows[ids.clamp(min=0)]
     taken = taken.to(torch.promote_types(taken.dtype, torch.float32)) * (ids >= 0)[..., None]
     return taken
+
+
+def logits_where(
+    model: Any, ids: Tensor, at: Tensor | tuple[Tensor, Tensor], **passed: Any
+) -> Tensor:
+    """Logits [N, V] of some positions alone: with a large vocabulary those of the others would
+    cost more time and memory than the layers do.
+
+    Args:
+        model: causal language model.
+        ids: [B, T].
+        at: which, as a bool [B, T] or as rows and positions [N] each.
+        passed: on to the layers: a mask, a tap.
+    """
+    hidden = family_of(model).decoder(model)(ids, use_cache=False, **passed).last_hidden_state
+    return ReadOut.of(model).capped(model.get_output_embeddings()(hidden[at]))

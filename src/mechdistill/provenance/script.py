@@ -23,6 +23,7 @@ from typing import Any
 
 import mechdistill
 from mechdistill.errors import InputError
+from mechdistill.provenance.allocator import keep_freed_memory
 
 SOURCE = Path(mechdistill.__file__).resolve().parents[1]
 INTERRUPTED = 130
@@ -35,6 +36,7 @@ def main(arguments: list[str]) -> int:
     # a shell's background job ignores Ctrl-C, and its children inherit that
     signal.signal(signal.SIGINT, _interrupt_once)
     _end_with_parent()
+    keep_freed_memory()
     sys.argv = [script, *rest]
     sys.path[0] = str(Path(script).resolve().parent)
     status, failure = 0, None
