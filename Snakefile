@@ -2,6 +2,7 @@
 #
 #   snakemake --cores 2                          the default study, `embedded` (params.yaml)
 #   snakemake --cores 2 --config study=smoke     another one (studies/smoke.yaml)
+#   snakemake --config study=embedded-full       the joined report of finished studies
 #   snakemake -n                                 what would run, and why
 #   snakemake --profile slurm                    on a Slurm cluster
 #
@@ -23,6 +24,7 @@ ROOT = Path(workflow.basedir)
 sys.path.insert(0, str(ROOT / "src"))
 
 from mechdistill.errors import InputError
+from mechdistill.joined_study import is_joined, load_joined_study
 from mechdistill.provenance.metadata import refuse_unrecorded_results
 from mechdistill.study import load_study
 
@@ -33,7 +35,13 @@ shell.prefix(
 )
 
 try:
-    STUDY = load_study(config, ROOT)
+    JOINED = is_joined(config, ROOT)
+    if JOINED:
+        STUDY = load_joined_study(config, ROOT)
+        STUDY = STUDY.without(STUDY.left_out_here(ROOT))
+        STUDY.refuse_unfinished(ROOT)
+    else:
+        STUDY = load_study(config, ROOT)
     if workflow.is_main_process:
         refuse_unrecorded_results(ROOT, STUDY.study)
 except InputError as error:
@@ -46,27 +54,38 @@ pathvars:
 
 
 include: "workflow/rules/jobs.smk"
-include: "workflow/rules/models.smk"
 
 
-wildcard_constraints:
-    method="|".join(TRAINED_METHODS),
-    number="[0-9]+",
-    seed="[0-9]+",
-    model="|".join(MODELS),
-    figure="5|8",
+if JOINED:
 
+    for NAME, REASON in STUDY.left_out.items():
+        if workflow.is_main_process:
+            print(f"{NAME} is left out: {REASON}", file=sys.stderr)
 
-include: "workflow/rules/data.smk"
-include: "workflow/rules/teacher.smk"
-include: "workflow/rules/heads.smk"
-include: "workflow/rules/patching.smk"
-include: "workflow/rules/rationales.smk"
-include: "workflow/rules/tuning.smk"
-include: "workflow/rules/distil.smk"
-include: "workflow/rules/evaluate.smk"
-include: "workflow/rules/significance.smk"
-include: "workflow/rules/report.smk"
+    include: "workflow/rules/joined.smk"
+
+else:
+
+    include: "workflow/rules/methods.smk"
+    include: "workflow/rules/models.smk"
+
+    wildcard_constraints:
+        method="|".join(TRAINED_METHODS),
+        number="[0-9]+",
+        seed="[0-9]+",
+        model="|".join(MODELS),
+        figure="5|8",
+
+    include: "workflow/rules/data.smk"
+    include: "workflow/rules/teacher.smk"
+    include: "workflow/rules/heads.smk"
+    include: "workflow/rules/patching.smk"
+    include: "workflow/rules/rationales.smk"
+    include: "workflow/rules/tuning.smk"
+    include: "workflow/rules/distil.smk"
+    include: "workflow/rules/evaluate.smk"
+    include: "workflow/rules/significance.smk"
+    include: "workflow/rules/report.smk"
 
 
 rule all:

@@ -138,3 +138,30 @@ def test_a_file_of_other_rules_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="make stages"):
         check(tmp_path, "new")
     check(tmp_path, "old")
+
+
+def test_parameters_are_looked_for_in_every_file_of_the_study(tmp_path: Path) -> None:
+    (tmp_path / "studies").mkdir()
+    (tmp_path / "params.yaml").write_text("study: base\nseed: 1\ndistil: {seeds: [0]}\n")
+    (tmp_path / "studies" / "low.yaml").write_text("distil: {seeds: [1]}\n")
+    (tmp_path / "studies" / "top.yaml").write_text("extends: [low]\nseed: 2\n")
+    layers = dvc_stages._layers("top", tmp_path)
+    assert dvc_stages._parameter_files({"seed", "distil.seeds", "data"}, layers) == [
+        "distil.seeds",
+        "seed",
+        {"studies/low.yaml": ["distil.seeds"]},
+        {"studies/top.yaml": ["seed"]},
+    ]
+
+
+def test_parameters_of_a_joined_study_are_those_of_its_members() -> None:
+    root = Path(__file__).parents[1]
+    layers = dvc_stages._layers("embedded-full", root)
+    assert dvc_stages._parameter_files({"members", "distil.methods", "distil.student"}, layers) == [
+        "distil.methods",
+        "distil.student",
+        {"studies/embedded-full-icd-small.yaml": ["distil.methods"]},
+        {"studies/embedded-full-icd-large.yaml": ["distil.student"]},
+        {"studies/embedded-full-foldoc-large.yaml": ["distil.student"]},
+        {"studies/embedded-full.yaml": ["members"]},
+    ]

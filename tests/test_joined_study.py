@@ -9,8 +9,15 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from mechdistill import joined_study
 from mechdistill.errors import InputError
-from mechdistill.joined_study import is_joined, joined_schema_text, load_joined_study
+from mechdistill.joined_study import (
+    MEMBER_FILES,
+    Member,
+    is_joined,
+    joined_schema_text,
+    load_joined_study,
+)
 from mechdistill.significance.plan import ABLATIONS
 from mechdistill.yaml_mapping import read_yaml_mapping
 
@@ -121,3 +128,46 @@ def test_the_schema_is_that_of_the_code_and_takes_the_file() -> None:
     jsonschema.validate(
         read_yaml_mapping(ROOT / "studies" / f"{FULL}.yaml"), json.loads(joined_schema_text())
     )
+
+
+def test_a_data_set_that_a_user_brings_is_called_by_its_source() -> None:
+    member = load_joined_study({"study": FULL}, ROOT).members[0]
+    data = member.study.data
+    brought = type("Brought", (), {"name": "mimic-iv"})
+    study = member.study.model_copy(update={"data": data.model_copy(update={"source": brought})})
+    assert Member(study).data_set == "mimic-iv"
+
+
+def finished(root: Path, *names: str) -> None:
+    for name in names:
+        for file in MEMBER_FILES.values():
+            path = root / "results" / name / file
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch()
+
+
+def test_what_is_not_finished_is_named_with_its_command(tmp_path: Path) -> None:
+    joined = load_joined_study({"study": FULL}, ROOT)
+    names = [member.name for member in joined.members]
+    finished(tmp_path, *names)
+    joined.refuse_unfinished(tmp_path)
+    (tmp_path / "results" / names[1] / "report/claims.csv").unlink()
+    with pytest.raises(InputError) as caught:
+        joined.refuse_unfinished(tmp_path)
+    assert caught.value.what == (
+        f"{names[1]}, member 2 of 4 of {FULL}, is not finished: "
+        f"results/{names[1]}/report/claims.csv is missing"
+    )
+    assert f"python -m mechdistill.reproduce --study {names[1]} (" in caught.value.remedy
+
+
+def test_only_what_is_not_finished_is_looked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        joined_study, "why_not_here", lambda data: "no dictionary" if "foldoc" in data else ""
+    )
+    joined = load_joined_study({"study": FULL}, ROOT)
+    names = [member.name for member in joined.members]
+    finished(tmp_path, names[2])
+    assert joined.left_out_here(tmp_path) == {names[3]: "no dictionary"}

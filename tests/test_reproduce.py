@@ -11,6 +11,7 @@ import pytest
 
 from mechdistill import reproduce
 from mechdistill.errors import InputError
+from mechdistill.joined_study import JoinedStudy, load_joined_study
 
 
 def test_unknown_study_is_one_message(
@@ -73,3 +74,81 @@ def test_second_run_in_the_same_folder_is_refused(tmp_path: Path) -> None:
     finally:
         process.kill()
         process.wait()
+
+
+@pytest.fixture
+def joined() -> JoinedStudy:
+    root = Path(__file__).parents[1]
+    return load_joined_study({"study": "embedded-full"}, root)
+
+
+def started(
+    monkeypatch: pytest.MonkeyPatch, statuses: dict[str, int], left_out: dict[str, str]
+) -> list[tuple[str, str]]:
+    """Studies that `run_joined` starts, with their place; nothing really runs."""
+    seen: list[tuple[str, str]] = []
+
+    def run(root: Path, study: str, cores: int, targets: object = (), place: str = "") -> int:
+        seen.append((study, place))
+        return statuses.get(study, 0)
+
+    monkeypatch.setattr(reproduce, "run", run)
+    monkeypatch.setattr(JoinedStudy, "left_out_here", lambda self, root: left_out)
+    return seen
+
+
+NAMES = [f"embedded-full-{d}-{s}" for d in ("icd", "foldoc") for s in ("small", "large")]
+
+
+def test_members_run_in_turn_and_then_the_joined_report(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, joined: JoinedStudy
+) -> None:
+    seen = started(monkeypatch, {}, {})
+    assert reproduce.run_joined(tmp_path, joined, 2) == 0
+    members = [(name, f"member {number} of 4") for number, name in enumerate(NAMES, start=1)]
+    assert seen == [*members, ("embedded-full", "")]
+
+
+def test_a_member_that_cannot_be_had_is_left_out_with_one_message(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    joined: JoinedStudy,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    seen = started(monkeypatch, {}, dict.fromkeys(NAMES[2:], "no dictionary. What to do: get it"))
+    assert reproduce.run_joined(tmp_path, joined, 2) == 0
+    assert [study for study, _ in seen] == [*NAMES[:2], "embedded-full"]
+    assert capsys.readouterr().out.splitlines()[2] == (
+        f"member 3 of 4, {NAMES[2]}, is left out: no dictionary. What to do: get it"
+    )
+    started(monkeypatch, {}, dict.fromkeys(NAMES, "nothing"))
+    with pytest.raises(InputError, match="no member of embedded-full can be had here"):
+        reproduce.run_joined(tmp_path, joined, 2)
+
+
+def test_a_failed_member_does_not_hold_the_others_up(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    joined: JoinedStudy,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    seen = started(monkeypatch, {NAMES[1]: 1}, {})
+    assert reproduce.run_joined(tmp_path, joined, 2) == 1
+    assert [study for study, _ in seen] == NAMES  # and no joined report
+    assert f"FAILED: {NAMES[1]} of embedded-full" in capsys.readouterr().out
+
+
+def test_a_stop_ends_the_whole(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, joined: JoinedStudy
+) -> None:
+    seen = started(monkeypatch, {NAMES[1]: reproduce.INTERRUPTED}, {})
+    assert reproduce.run_joined(tmp_path, joined, 2) == reproduce.INTERRUPTED
+    assert [study for study, _ in seen] == NAMES[:2]
+
+
+def test_files_of_a_joined_study_are_made_without_its_members(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, joined: JoinedStudy
+) -> None:
+    seen = started(monkeypatch, {}, {})
+    assert reproduce.run_joined(tmp_path, joined, 2, ["results/embedded-full/x"]) == 0
+    assert seen == [("embedded-full", "")]

@@ -31,6 +31,21 @@ def test_jobs_are_numbered_of_those_planned() -> None:
     ]
 
 
+def test_jobs_of_a_member_say_which_of_how_many_it_is() -> None:
+    out = io.StringIO()
+    telling = teller.Teller(out, {}, "member 2 of 4")
+    telling.begin("small", 1)
+    for line in PLAN:
+        telling.snakemake_line(line)
+    telling.job_line("train a | started")
+    telling.job_line("train a | done in 3 s")
+    assert out.getvalue().splitlines() == [
+        "Study small (member 2 of 4) on 1 core: looking what there is to do",
+        "[member 2 of 4, 1/4] train a | started",
+        "train a | done in 3 s (1 of 4 jobs of member 2 of 4, 0 s so far)",
+    ]
+
+
 def test_second_plan_of_a_run_counts_anew() -> None:
     out = io.StringIO()
     telling = teller.Teller(out, {})

@@ -22,10 +22,11 @@ from typing import Any
 import yaml
 
 from mechdistill.errors import InputError
+from mechdistill.joined_study import is_joined, load_joined_study
 from mechdistill.provenance.fingerprint import SourceTree
 from mechdistill.provenance.run import Job, parse
-from mechdistill.study_files import BASE_FILE, OVERLAY_FOLDER
-from mechdistill.yaml_mapping import read_yaml_mapping
+from mechdistill.study_errors import Layer
+from mechdistill.study_files import base_name, read_overlay, study_layers
 
 STAGES_FILE = "dvc.yaml"
 NO_COMMAND = "Shell command: None"
@@ -74,23 +75,20 @@ def check(root: Path, text: str) -> None:
 
 def stages_text(root: Path, study: str | None) -> str:
     """The text of dvc.yaml for `study` (None: that of params.yaml) of the repository at `root`."""
-    base = read_yaml_mapping(root / BASE_FILE)
-    overlay: Mapping[str, Any] = {}
-    name = study or str(base["study"])
-    if name != base["study"]:
-        overlay = read_yaml_mapping(root / OVERLAY_FOLDER / f"{name}.yaml")
+    name = study or base_name(root)
+    layers = _layers(name, root)
     jobs = jobs_of_dry_run(dry_run(root, name))
     stages = stages_of(jobs, SourceTree(root), root)
     # restricted: DVC neither keeps a copy nor sends one anywhere
     restricted = any(job.restricted for _, job in jobs)
     stored = {"persist": True} | ({"cache": False} if restricted else {})
-    config = f" --config study={name}" if overlay else ""
+    config = f" --config study={name}" if name != base_name(root) else ""
     document = {
         "stages": {
             rule: {
                 "cmd": f"snakemake --cores 2 --until {rule}{config}",
                 "deps": sorted(stages[rule].inputs | stages[rule].code),
-                "params": _parameter_files(stages[rule].parameters, base, name, overlay),
+                "params": _parameter_files(stages[rule].parameters, layers),
                 "outs": [{path: dict(stored)} for path in sorted(stages[rule].outputs)],
             }
             for rule in in_order(stages)
@@ -184,14 +182,22 @@ def in_order(stages: Mapping[str, Stage]) -> list[str]:
     return order
 
 
-def _parameter_files(
-    keys: Iterable[str], base: Mapping[str, Any], study: str, overlay: Mapping[str, Any]
-) -> list[Any]:
-    """DVC's `params`: the keys of params.yaml, and those that the overlay writes too."""
+def _layers(name: str, root: Path) -> list[Layer]:
+    """The files that a study is written in; of a joined one also those of its members."""
+    if not is_joined({"study": name}, root):
+        return study_layers(name, root)
+    joined = load_joined_study({"study": name}, root)
+    layers = [layer for m in joined.members for layer in study_layers(m.name, root)]
+    return list({layer.source: layer for layer in [*layers, read_overlay(name, root)]}.values())
+
+
+def _parameter_files(keys: Iterable[str], layers: Sequence[Layer]) -> list[Any]:
+    """DVC's `params`: the keys of params.yaml, and those that each overlay writes too."""
     ordered = sorted(keys)
-    listed: list[Any] = [key for key in ordered if _has(base, key)]
-    if above := [key for key in ordered if _has(overlay, key)]:
-        listed.append({f"{OVERLAY_FOLDER}/{study}.yaml": above})
+    listed: list[Any] = [key for key in ordered if _has(layers[0].values, key)]
+    for layer in layers[1:]:
+        if above := [key for key in ordered if _has(layer.values, key)]:
+            listed.append({layer.source: above})
     return listed
 
 

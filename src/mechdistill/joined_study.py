@@ -14,6 +14,8 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, ValidationError, model_validator
 
+from mechdistill.artifacts import RESULTS
+from mechdistill.data.obtainable import why_not_here
 from mechdistill.errors import InputError
 from mechdistill.study import Architecture, Section, Study, StudyName, canonical_json, load_study
 from mechdistill.study_errors import Layer, explain
@@ -26,8 +28,22 @@ from mechdistill.study_files import (
     read_overlay,
 )
 
+MEMBER_FILES = {
+    "measures": "report/measures.csv",
+    "claims": "report/claims.csv",
+    "budgets": "report/budget.csv",
+    "times": "report/times.csv",
+    "report": "report/report.html",
+    "comparisons": "significance/comparisons.parquet",
+    "scores": "evaluate/scores.parquet",
+    "predictions": "evaluate/predictions.parquet",
+    "examples": "data/examples.parquet",
+    "label_space": "data/label_space.json",
+}
+"""What the joined report is made from, in the results of each member."""
 COMMON = ("significance",)
 """What all members must have in common: one report speaks of one kind of interval."""
+REPRODUCE = "python -m mechdistill.reproduce"
 COMMON_OF_A_DATA_SET = ("seed", "data")
 """What students are compared on must be the same notes."""
 
@@ -61,13 +77,18 @@ class Member:
 
     @property
     def data_set(self) -> str:
-        """Name of the data set: that of its world."""
-        return self.study.data.world.name
+        """Name of the data set: that of its source, where the user brings one, or of its world."""
+        data = self.study.data
+        return data.source.name if data.source is not None else data.world.name
 
     @property
     def student(self) -> str:
         """What tells its students from those of other members: `llama 3 x 48`."""
         return student_title(self.study.distil.student)
+
+    def file(self, name: str) -> Path:
+        """A file of its results, by its name in `MEMBER_FILES`."""
+        return Path(RESULTS, self.name, MEMBER_FILES[name])
 
 
 @dataclass(frozen=True)
@@ -82,16 +103,47 @@ class JoinedStudy:
     members: tuple[Member, ...]
     left_out: Mapping[str, str]
 
+    @property
+    def restricted(self) -> bool:
+        """Whether a member's texts may not be seen."""
+        return any(member.study.restricted for member in self.members)
+
     def without(self, left_out: Mapping[str, str]) -> JoinedStudy:
-        """The same without the members that cannot be had here."""
+        """The same without the members that cannot be had here.
+
+        Raises :class:`InputError`: none is left.
+        """
         kept = tuple(member for member in self.members if member.name not in left_out)
         if not kept:
+            reasons = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
             raise InputError(
-                f"no member of {self.study} can be had here: "
-                + "; ".join(f"{name}: {reason}" for name, reason in left_out.items()),
-                "Mend one of these.",
+                f"no member of {self.study} can be had here: {reasons}", "Mend one of these."
             )
         return JoinedStudy(self.study, kept, dict(left_out))
+
+    def left_out_here(self, root: Path) -> dict[str, str]:
+        """Unfinished members whose data cannot be had on this machine, and why."""
+        reasons = {
+            member.name: why_not_here(member.study.data.model_dump(mode="json"))
+            for member in self.members
+            if _first_missing(member, root) is not None
+        }
+        return {name: reason for name, reason in reasons.items() if reason}
+
+    def refuse_unfinished(self, root: Path) -> None:
+        """Refuse to join what is not there yet.
+
+        Raises :class:`InputError`: a member lacks a file that the joined report is made from.
+        """
+        for number, member in enumerate(self.members, start=1):
+            missing = _first_missing(member, root)
+            if missing is not None:
+                raise InputError(
+                    f"{member.name}, member {number} of {len(self.members)} of {self.study}, is "
+                    f"not finished: {missing} is missing",
+                    f"make it: {REPRODUCE} --study {member.name} (or all members and the joined "
+                    f"report: {REPRODUCE} --study {self.study})",
+                )
 
     def subset(self, keys: Iterable[str]) -> str:
         """Canonical JSON of some keys, for a rule's parameters.
@@ -114,6 +166,10 @@ class JoinedStudy:
             return {member.name: getattr(member, key) for member in self.members}
         values = {member.name: _value_at(member.study, key) for member in self.members}
         return values[self.members[0].name] if key.split(".")[0] in COMMON else values
+
+
+def _first_missing(member: Member, root: Path) -> Path | None:
+    return next((f for f in map(member.file, MEMBER_FILES) if not (root / f).is_file()), None)
 
 
 def student_title(shape: Architecture) -> str:

@@ -24,6 +24,7 @@ import psutil
 
 from mechdistill.artifacts import RESULTS
 from mechdistill.errors import InputError
+from mechdistill.joined_study import JoinedStudy, is_joined, load_joined_study
 from mechdistill.provenance.run import ONE_THREAD
 from mechdistill.provenance.warm import ADDRESS, HEAVY
 from mechdistill.study import load_study
@@ -46,6 +47,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         refuse_other_folder(root)
         overrides = {"study": options.study} if options.study else {}
+        if is_joined(overrides, root):
+            joined = load_joined_study(overrides, root)
+            refuse_second_run(root)
+            return run_joined(root, joined, options.cores, options.targets)
         study = load_study(overrides, root).study
         refuse_second_run(root)
         return run(root, study, options.cores, options.targets)
@@ -57,14 +62,51 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return INTERRUPTED
 
 
-def run(root: Path, study: str, cores: int, targets: Sequence[str] = ()) -> int:
-    """Run Snakemake on `study` and tell how it goes; its exit status."""
+def run_joined(root: Path, joined: JoinedStudy, cores: int, targets: Sequence[str] = ()) -> int:
+    """Run every member in turn, then the joined report (of `targets`, those alone).
+
+    A member that fails does not keep the others from being made; one that cannot be had here is
+    left out.
+
+    Returns:
+        exit status: 1 where a member failed, 130 when stopped.
+
+    Raises:
+        InputError: no member can be had here.
+    """
+    if targets:
+        return run(root, joined.study, cores, targets)
+    left_out = joined.left_out_here(root)
+    joined.without(left_out)
+    failed = []
+    for number, member in enumerate(joined.members, start=1):
+        place = f"member {number} of {len(joined.members)}"
+        if member.name in left_out:
+            print(f"{place}, {member.name}, is left out: {left_out[member.name]}\n", flush=True)
+            continue
+        status = run(root, member.name, cores, place=place)
+        print(flush=True)
+        if status == INTERRUPTED:
+            return status
+        failed += [member.name] if status else []
+    if failed:
+        print(f"FAILED: {', '.join(failed)} of {joined.study}; the joined report needs them all.")
+        return 1
+    return run(root, joined.study, cores)
+
+
+def run(root: Path, study: str, cores: int, targets: Sequence[str] = (), place: str = "") -> int:
+    """Run Snakemake on `study` and tell how it goes; its exit status.
+
+    Args:
+        place: which study of several it is, for people.
+    """
     command = [sys.executable, "-m", "snakemake", "--config", f"study={study}"]
     if any((root / ".snakemake" / "locks").glob("*")):  # left by a run that was killed
         subprocess.run([*command, "--unlock"], cwd=root, capture_output=True, check=False)
     log = root / "logs" / study / "snakemake.log"
     log.parent.mkdir(parents=True, exist_ok=True)
-    teller = Teller(sys.stdout, rule_seconds(root, study))
+    teller = Teller(sys.stdout, rule_seconds(root, study), place)
     teller.begin(study, cores)
     with log.open("w", encoding="utf-8") as kept, warm_process(root) as environment:
 

@@ -31,10 +31,12 @@ class Teller:
     Args:
         out: where to tell.
         seconds: expected wall time of one job of each rule, for the time left.
+        place: which study of several this is, such as `member 1 of 4`.
     """
 
-    def __init__(self, out: TextIO, seconds: Mapping[str, float]) -> None:
+    def __init__(self, out: TextIO, seconds: Mapping[str, float], place: str = "") -> None:
         self._out = out
+        self._place = place
         self._seconds = seconds
         self._begin = self._plan_begin = time.monotonic()
         self._planned: Counter[str] = Counter()
@@ -50,7 +52,8 @@ class Teller:
     def begin(self, study: str, cores: int) -> None:
         """Said at once: Snakemake takes some seconds before the first job starts."""
         several = "" if cores == 1 else "s"
-        self._tell(f"Study {study} on {cores} core{several}: looking what there is to do")
+        place = f" ({self._place})" if self._place else ""
+        self._tell(f"Study {study}{place} on {cores} core{several}: looking what there is to do")
 
     def tell_deleted(self, files: Sequence[str]) -> None:
         """What else is to do, now that the report stands."""
@@ -73,7 +76,8 @@ class Teller:
         if text == "started":
             self._started += 1
             self._worked = True
-            line = f"[{self._started}/{self._total()}] {line}"
+            place = f"{self._place}, " if self._place else ""
+            line = f"[{place}{self._started}/{self._total()}] {line}"
         elif text.startswith("done in "):
             self._done[rule] += 1
             line = f"{line} ({self._position()})"
@@ -137,8 +141,9 @@ class Teller:
 
     def _position(self) -> str:
         now = time.monotonic()
+        place = f" of {self._place}" if self._place else ""
         words = [
-            f"{self._done.total()} of {self._total()} jobs",
+            f"{self._done.total()} of {self._total()} jobs{place}",
             f"{duration(now - self._begin)} so far",
         ]
         left = self._seconds_left(now - self._plan_begin)

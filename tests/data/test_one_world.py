@@ -15,7 +15,7 @@ import pytest
 from mechdistill.artifacts import read_json, read_table, write_json, write_table
 from mechdistill.data.examples import Example, write_examples
 from mechdistill.data.labels import LabelSpace, build_label_space, write_label_space
-from mechdistill.data.one_world import check_one_world
+from mechdistill.data.one_world import check_one_world, check_same_notes
 from mechdistill.data.tokenizer import build_tokenizer, save_tokenizer
 from mechdistill.data.twins import twins_of, write_twins
 from mechdistill.errors import InputError
@@ -197,6 +197,14 @@ def test_every_script_that_reads_such_files_together_compares_them() -> None:
     comparing = {name for name, found in called.items() if "check_arguments" in found}
     assert together - comparing <= MAKERS
     assert len(comparing) > 20
+
+
+def test_notes_of_two_runs_are_the_same_or_refused(tmp_path: Path) -> None:
+    for name, text in (("a", "notes"), ("b", "notes"), ("c", "others")):
+        (tmp_path / name).write_text(text)
+    check_same_notes([tmp_path / "a", tmp_path / "b"])
+    with pytest.raises(InputError, match=r"c holds other notes than .*a, though both are of one"):
+        check_same_notes([tmp_path / name for name in "abc"])
 
 
 @pytest.mark.parametrize(

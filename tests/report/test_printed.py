@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import mechdistill
-from mechdistill.report.page.printed import METHODS, METRICS, printed_numbers, printed_tables
+from mechdistill.report.page.printed import METHODS, METRICS, Ours, printed_numbers, printed_tables
 from mechdistill.report.tables import COLUMNS
 
 
@@ -37,7 +37,7 @@ OURS = our_rows(
 
 @pytest.fixture
 def tables():
-    return printed_tables(OURS, "small")
+    return printed_tables(lambda _: [Ours("this study (small)", OURS)])
 
 
 def cells(block, name):
@@ -104,4 +104,5 @@ def test_only_the_page_reads_the_printed_numbers():
         if re.search(r"printed_tables|page\.printed", path.read_text(encoding="utf-8"))
     }
 
-    assert readers == {"report/page/__init__.py", "report/page/printed.py"}
+    pages = {"report/page/__init__.py", "report/joined/page.py"}
+    assert readers == {*pages, "report/page/printed.py"}

@@ -6,7 +6,7 @@ numbers as good as any. So they are compared before any work is spent.
 """
 
 from argparse import Namespace
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +68,21 @@ def check_arguments(
     keys = [name.replace("-", "_") for name in names]
     files: dict[str, File] = {key: getattr(args, key) for key in keys}
     check_one_world(**files, **others, split=split)
+
+
+def check_same_notes(paths: Sequence[str | Path]) -> None:
+    """Notes of several runs of one data set are the same, byte for byte, since their seed is.
+
+    Raises:
+        InputError: two files differ.
+    """
+    first = Path(paths[0]).read_bytes()
+    for path in paths[1:]:
+        if Path(path).read_bytes() != first:
+            raise InputError(
+                f"{path} holds other notes than {paths[0]}, though both are of one data set",
+                f"make both anew with this version: {how_to_make(path)}",
+            )
 
 
 def _shape(config: str | Path) -> dict[str, int]:

@@ -18,16 +18,9 @@ from mechdistill.report.formats import count, percent, plain, signed
 from mechdistill.report.metrics import BY_KEY
 from mechdistill.report.patching import PAPER_METRIC, TWIN, WRITTEN
 from mechdistill.report.rankings import NAMES, PRIMARY, name, ranked_heads, top_size
-from mechdistill.report.verdicts import Estimate, Verdict
+from mechdistill.report.verdicts import MANY, Estimate, Verdict
 from mechdistill.significance.plan import PLAIN, PROPOSED, TEACHER
 
-_MANY = {
-    Verdict.HOLDS: "hold",
-    Verdict.DOES_NOT_HOLD: "do not hold",
-    Verdict.NO_DIFFERENCE: "show no difference",
-    Verdict.UNDECIDED: "are undecided",
-    Verdict.NOT_TESTED: "were not tested",
-}
 DECISIONS = {1: "region", 2: "within-region"}
 
 
@@ -277,7 +270,7 @@ def _claims(story: Story) -> str:
     for label in _verdicts(story).values():
         kind = next(v for v in sorted(Verdict, key=len, reverse=True) if label.startswith(v))
         counts[kind] += 1
-    listed = ", ".join(f"{n} {_MANY[verdict]}" for verdict, n in counts.items())
+    listed = ", ".join(f"{n} {MANY[verdict]}" for verdict, n in counts.items())
     return f"Of {sum(counts.values())} claims: {listed}."
 
 

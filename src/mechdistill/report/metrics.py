@@ -146,10 +146,6 @@ METHODS = {
 """Method -> its name in tables and figures, in the order of the paper's rows."""
 
 
-PAPER_BASELINES = ("vanilla", "unicott", "morsd", "semcot", "cwt")
-"""The baselines of the paper's Table 1: its average gain is over these alone."""
-
-
 def in_paper_order(methods: Iterable[str]) -> list[str]:
     """Methods in the order of the paper's rows; unknown ones last, as they come."""
     places = {method: place for place, method in enumerate(METHODS)}

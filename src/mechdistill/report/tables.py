@@ -15,8 +15,14 @@ from typing import Any, Literal
 import pandas as pd
 
 from mechdistill.report.formats import MISSING, interval, plain, signed
-from mechdistill.report.metrics import BY_KEY, PAPER_BASELINES, Metric, in_paper_order, method_name
-from mechdistill.significance.plan import ABLATIONS, PROPOSED, TEACHER, baselines
+from mechdistill.report.metrics import BY_KEY, Metric, in_paper_order, method_name
+from mechdistill.significance.plan import (
+    ABLATIONS,
+    PAPER_BASELINES,
+    PROPOSED,
+    TEACHER,
+    baselines,
+)
 
 TITLE = "Table 1. Reasoning, downstream performance and mechanism of teacher and students."
 COLUMNS = (
@@ -50,10 +56,10 @@ class Cell:
 
 @dataclass(frozen=True)
 class Line:
-    """A row: a method's values, or mech's gains over one baseline."""
+    """A row: a method's values, mech's gains over one baseline, or a heading over rows below."""
 
     name: str
-    kind: Literal["value", "proposed", "gain", "teacher"]
+    kind: Literal["value", "proposed", "gain", "teacher", "group"]
     cells: tuple[Cell, ...]
     degenerate: str = ""
 
@@ -110,12 +116,12 @@ def build(frame: pd.DataFrame, metrics: Sequence[Metric], title: str) -> Table:
     methods = in_paper_order(dict.fromkeys(frame.loc[frame["value"].notna(), "method"]))
     rivals = [m for m in baselines(methods) if m != TEACHER]
     order = [*rivals, *(m for m in ABLATIONS if m in methods)]
-    reference = _mark_reference(frame)
+    reference = mark_reference(frame)
     valued = frame[frame["value"].notna()]
     wrong = dict(zip(valued["method"], valued["degenerate_output"], strict=True))
-    lines = [Line(method_name(m), "value", _values(frame, m, metrics), wrong[m]) for m in order]
+    lines = [Line(method_name(m), "value", value_cells(frame, m, metrics), wrong[m]) for m in order]
     if PROPOSED in methods:
-        cells = _values(frame, PROPOSED, metrics, reference)
+        cells = value_cells(frame, PROPOSED, metrics, reference)
         lines.append(Line(method_name(PROPOSED), "proposed", cells, wrong[PROPOSED]))
         lines += [
             Line(f"gain over {method_name(b)}", "gain", _gains(frame, b, metrics)) for b in rivals
@@ -124,7 +130,7 @@ def build(frame: pd.DataFrame, metrics: Sequence[Metric], title: str) -> Table:
         if len(averaged) > 1:
             lines.append(Line(AVERAGE, "gain", _average_gains(frame, averaged, metrics)))
     if TEACHER in methods:
-        cells = _values(frame, TEACHER, metrics)
+        cells = value_cells(frame, TEACHER, metrics)
         lines.append(Line(method_name(TEACHER), "teacher", cells, wrong[TEACHER]))
     return Table(_caption(frame, title, reference, metrics), tuple(metrics), tuple(lines))
 
@@ -147,12 +153,7 @@ def to_html(table: Table) -> str:
         f'<th scope="col" title="{html.escape(m.long)}">{html.escape(m.short)}&nbsp;{m.arrow}</th>'
         for m in table.metrics
     )
-    rows = "\n".join(
-        f'<tr class="{line.kind}"><th scope="row">{_html_name(line)}</th>'
-        + "".join(map(_html_cell, line.cells))
-        + "</tr>"
-        for line in table.lines
-    )
+    rows = "\n".join(_html_line(line, len(table.metrics)) for line in table.lines)
     return (
         f'<table class="results">\n<caption>{html.escape(table.caption)}</caption>\n'
         f'<thead><tr><th scope="col">Method</th>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n'
@@ -163,7 +164,7 @@ def to_html(table: Table) -> str:
 def to_latex(table: Table) -> str:
     """A `table*` environment for booktabs; the marks need amssymb."""
     head = " & ".join(f"{_tex(m.short)}${_TEX_ARROW[m.better]}$" for m in table.metrics)
-    body = "\n".join(_tex_line(line) for line in table.lines)
+    body = "\n".join(_tex_line(line, len(table.metrics)) for line in table.lines)
     return (
         "% needs \\usepackage{booktabs,amssymb}\n"
         "\\begin{table*}\n\\centering\\small\n"
@@ -174,9 +175,10 @@ def to_latex(table: Table) -> str:
     )
 
 
-def _values(
+def value_cells(
     frame: pd.DataFrame, method: str, metrics: Sequence[Metric], reference: str = ""
 ) -> tuple[Cell, ...]:
+    """A method's values, marked by its gain over the baseline `reference` where one is named."""
     rows = _by_metric(frame[(frame["method"] == method) & frame["value"].notna()])
     cells = []
     for metric in metrics:
@@ -224,14 +226,19 @@ def _by_metric(rows: pd.DataFrame) -> dict[str, dict[str, Any]]:
 
 def _mark(frame: pd.DataFrame, metric: Metric, baseline: str) -> tuple[str, Tone]:
     rows = frame[(frame["baseline"] == baseline) & (frame["metric"] == metric.key)]
-    mark = str(rows["mark"].iloc[0]) if len(rows) else ""
+    return shown_mark(str(rows["mark"].iloc[0]) if len(rows) else "", metric)
+
+
+def shown_mark(mark: str, metric: Metric) -> tuple[str, Tone]:
+    """Sign and tone of "up" or "down"; both empty for anything else."""
     if mark not in ("up", "down"):
         return "", ""
     good = (mark == "up") == (metric.better > 0)
     return ("▲" if mark == "up" else "▼"), ("good" if good else "bad")
 
 
-def _mark_reference(frame: pd.DataFrame) -> str:
+def mark_reference(frame: pd.DataFrame) -> str:
+    """The baseline that marks compare with, chosen on the validation notes; "" without one."""
     chosen = frame.loc[frame["is_mark_reference"].fillna(False).astype(bool), "baseline"]
     return str(chosen.iloc[0]) if len(chosen) else ""
 
@@ -273,6 +280,14 @@ def _caption(frame: pd.DataFrame, title: str, reference: str, metrics: Sequence[
     return " ".join(parts)
 
 
+def _html_line(line: Line, columns: int) -> str:
+    if line.kind == "group":
+        name = f'<th scope="rowgroup" colspan="{columns + 1}">{_html_name(line)}</th>'
+    else:
+        name = f'<th scope="row">{_html_name(line)}</th>'
+    return f'<tr class="{line.kind}">{name}{"".join(map(_html_cell, line.cells))}</tr>'
+
+
 def _html_name(line: Line) -> str:
     note = f"<br><small>{html.escape(line.note)}</small>" if line.note else ""
     return f"{html.escape(line.name)}{note}"
@@ -286,7 +301,10 @@ def _html_cell(cell: Cell) -> str:
     return f"<td>{text}{mark}{below.replace('-', '−')}</td>"
 
 
-def _tex_line(line: Line) -> str:
+def _tex_line(line: Line, columns: int) -> str:
+    if line.kind == "group":
+        name = f"\\emph{{{_tex(line.name)}}}"
+        return f"\\addlinespace\n\\multicolumn{{{columns + 1}}}{{l}}{{{name}}} \\\\"
     numbers = " & ".join(_tex_cell(cell) for cell in line.cells)
     intervals = " & ".join(
         f"{{\\scriptsize ${cell.below}$ {cell.note}}}" if cell.below else "" for cell in line.cells

@@ -26,6 +26,16 @@ class Verdict(StrEnum):
     NOT_TESTED = "not tested in this study"
 
 
+MANY = {
+    Verdict.HOLDS: "hold",
+    Verdict.DOES_NOT_HOLD: "do not hold",
+    Verdict.NO_DIFFERENCE: "show no difference",
+    Verdict.UNDECIDED: "are undecided",
+    Verdict.NOT_TESTED: "were not tested",
+}
+"""What several claims do that got a verdict, as in `3 do not hold`."""
+
+
 @dataclass(frozen=True)
 class Estimate:
     """An effect with its 95 % interval from `n` independent units (notes, unless said)."""

@@ -99,7 +99,7 @@ def paired_difference(
     )
     point = point_scores(new, reduce) - point_scores(base, reduce)
     return summarise(
-        _seed_mean(differences, resamples.seeds), float(_seed_mean(point, np.ones(len(point))))
+        seed_mean(differences, resamples.seeds), float(seed_mean(point, np.ones(len(point))))
     )
 
 
@@ -126,7 +126,8 @@ def mean_of(value: Array, defined: Array) -> Array:
     return mean
 
 
-def _seed_mean(scores: Array, drawn: Array) -> Array:
+def seed_mean(scores: Array, drawn: Array) -> Array:
+    """Mean over seeds of scores [..., seeds] as often as each is drawn, undefined ones left out."""
     defined = ~np.isnan(scores)
     weight = (drawn * defined).sum(-1)
     return mean_of((drawn * np.where(defined, scores, 0.0)).sum(-1), weight)

@@ -172,7 +172,7 @@ def _compare_documents(new: Array, base: Array, settings: Settings) -> _Outcome:
     """
     defined = ~(np.isnan(new) | np.isnan(base))
     resamples = draw(new.shape[1], len(new), settings.bootstrap, settings.seed)
-    masked_new, masked_base = _masked(new, defined), _masked(base, defined)
+    masked_new, masked_base = masked(new, defined), masked(base, defined)
     difference = paired_difference(masked_new, masked_base, mean_of, resamples)
     per_document = mean_of(np.where(defined, new - base, 0.0).sum(0), defined.sum(0))
     test = wilcoxon(per_document[defined.any(0)])
@@ -204,7 +204,8 @@ def _compare_corpora(
     )
 
 
-def _masked(values: Array, defined: npt.NDArray[np.bool_]) -> list[Statistics]:
+def masked(values: Array, defined: npt.NDArray[np.bool_]) -> list[Statistics]:
+    """Per-document scores [seeds, documents] as what `mean_of` sums, undefined ones left out."""
     return [
         (np.where(known, row, 0.0), known.astype(np.float64))
         for row, known in zip(values, defined, strict=True)

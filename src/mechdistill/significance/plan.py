@@ -15,6 +15,8 @@ ABLATIONS = (
 """The proposed method less one phase, the choice of its heads or one term: compared with it and
 with plain distillation."""
 PLAIN = "vanilla"
+PAPER_BASELINES = (PLAIN, "unicott", "morsd", "semcot", "cwt")
+"""The baselines of the paper's Table 1: its average gain is over these alone."""
 TEACHER = "teacher"
 
 

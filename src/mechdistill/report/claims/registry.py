@@ -6,6 +6,7 @@ import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import pandas as pd
 
@@ -45,6 +46,7 @@ class Claim:
     test: Callable[[Evidence], Outcome]
 
 
+Evidenced = TypeVar("Evidenced")
 UNKNOWN = Estimate(float("nan"), float("nan"), float("nan"), 0, "")
 
 _CLAIMS: dict[str, Claim] = {}
@@ -76,7 +78,7 @@ def judge_all(evidence: Evidence, files: dict[str, str] | None = None) -> pd.Dat
         evidence: the study's tables.
         files: table name -> path, to name the source files of a claim that was tested.
     """
-    rows = [_row(item, _outcome(item, evidence), files or {}) for item in claims()]
+    rows = [_judged(item, evidence, files or {}) for item in claims()]
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
@@ -103,25 +105,31 @@ def read_claims(path: str | Path) -> pd.DataFrame:
     return frame
 
 
-def _outcome(item: Claim, evidence: Evidence) -> Outcome:
+def _judged(item: Claim, evidence: Evidence, files: dict[str, str]) -> dict[str, object]:
+    sources = " ".join(files.get(name, name) for name in item.sources)
+    return outcome_row(item.id, outcome_of(item.test, evidence), sources)
+
+
+def outcome_of(test: Callable[[Evidenced], Outcome], evidence: Evidenced) -> Outcome:
+    """What a claim's function finds; "not tested" with the reason where there is nothing to see."""
     try:
-        return item.test(evidence)
+        return test(evidence)
     except NotTested as reason:
         text = str(reason)
         return Outcome((), f"{text[0].upper()}{text[1:]}.", Verdict.NOT_TESTED)
 
 
-def _row(item: Claim, outcome: Outcome, files: dict[str, str]) -> dict[str, object]:
+def outcome_row(id: str, outcome: Outcome, sources: str) -> dict[str, object]:
+    """The row of the table of claims, columns `COLUMNS`."""
     shown = deciding_part(outcome.parts) if outcome.parts else None
     estimate = shown.estimate if shown else UNKNOWN
     verdict = outcome.decided
     label = str(verdict)
     if verdict is Verdict.NO_DIFFERENCE:
         label = f"{verdict} ({detectable(estimate)})"
-    tested = verdict is not Verdict.NOT_TESTED
     return {
-        "id": item.id,
-        "statement": item.statement,
+        "id": id,
+        "statement": STATEMENTS[id],
         "verdict": label,
         "effect": estimate.effect,
         "ci_low": estimate.low,
@@ -130,7 +138,7 @@ def _row(item: Claim, outcome: Outcome, files: dict[str, str]) -> dict[str, obje
         "unit": estimate.unit,
         "measured": shown.name if shown else "",
         "detail": detail(outcome.parts, outcome.note),
-        "sources": " ".join(files.get(name, name) for name in item.sources) if tested else "",
+        "sources": sources if verdict is not Verdict.NOT_TESTED else "",
     }
 
 

@@ -28,7 +28,7 @@ from mechdistill.report.page import rows as page_rows
 from mechdistill.report.page.captions import FIGURES
 from mechdistill.report.page.origin import Origin
 from mechdistill.report.page.printed import SOURCE as PRINTED
-from mechdistill.report.page.printed import printed_tables
+from mechdistill.report.page.printed import Ours, printed_tables
 from mechdistill.report.rankings import name
 from mechdistill.report.tables import build, to_html
 from mechdistill.report.worked_example import WorkedExample
@@ -99,7 +99,7 @@ def render(page: Page) -> str:
         findings=page.findings,
         tables=[Markup(page.table1), *map(Markup, _measure_tables(page.measures, MORE_TABLES))],
         last_tables=list(map(Markup, _measure_tables(page.measures, LAST_TABLES))),
-        printed=printed_tables(page.measures, design.study),
+        printed=printed_tables(lambda _: [Ours(f"this study ({design.study})", page.measures)]),
         printed_source=PRINTED,
         patching_size_text=f"about the size of a pool ({design.pool_size} heads)",
         ranking_names=list(page_rows.RANKINGS.values()),

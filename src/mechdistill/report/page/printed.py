@@ -8,7 +8,7 @@ ours for reading, and nothing is computed from the two together.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
@@ -16,8 +16,8 @@ from typing import Any
 import pandas as pd
 
 from mechdistill.report.formats import MISSING, plain, signed
-from mechdistill.report.metrics import BY_KEY, PAPER_BASELINES, Metric
-from mechdistill.significance.plan import PLAIN, PROPOSED, TEACHER
+from mechdistill.report.metrics import BY_KEY, Metric
+from mechdistill.significance.plan import PAPER_BASELINES, PLAIN, PROPOSED, TEACHER
 
 SOURCE = "“Characterize Then Distill”, arXiv 2606.06840, version 1"
 METRICS = {
@@ -62,8 +62,16 @@ class Block:
 
 
 @dataclass(frozen=True)
+class Ours:
+    """What stands below a printed table: a title, and the tidy table of every measure."""
+
+    title: str
+    measures: pd.DataFrame
+
+
+@dataclass(frozen=True)
 class PrintedTable:
-    """One table of the paper, its last block from this study."""
+    """One table of the paper, its last blocks from this study."""
 
     caption: str
     columns: tuple[str, ...]
@@ -78,20 +86,20 @@ def printed_numbers() -> pd.DataFrame:
     return frame.astype({"table": "int64"})
 
 
-def printed_tables(measures: pd.DataFrame, study: str) -> list[PrintedTable]:
+def printed_tables(ours: Callable[[int], Sequence[Ours]]) -> list[PrintedTable]:
     """The four tables in the paper's order of rows and columns.
 
     Args:
-        measures: tidy table of every measure of this study (`mechdistill.report.tables.tidy`).
+        ours: what stands below the table of a number.
     """
     printed = printed_numbers()
     return [
-        _table(int(str(number)), rows, measures, study)
-        for number, rows in printed.groupby("table", sort=True)
+        _table(number, rows, ours(number))
+        for number, rows in ((int(str(n)), own) for n, own in printed.groupby("table", sort=True))
     ]
 
 
-def _table(number: int, cells: pd.DataFrame, measures: pd.DataFrame, study: str) -> PrintedTable:
+def _table(number: int, cells: pd.DataFrame, below: Sequence[Ours]) -> PrintedTable:
     columns = list(dict.fromkeys(cells["metric"]))
     metrics = [BY_KEY[METRICS[column]] for column in columns]
     blocks = [
@@ -100,11 +108,14 @@ def _table(number: int, cells: pd.DataFrame, measures: pd.DataFrame, study: str)
     ]
     order = list(dict.fromkeys(METHODS[m] for m in cells["method"] if m != AVERAGE))
     rivals = [method for method in order if method in PAPER_BASELINES]
-    ours = Block(f"this study ({study})", _our_rows(measures, order, rivals, metrics), ours=True)
+    ours = [
+        Block(own.title, _our_rows(own.measures, order, rivals, metrics), ours=True)
+        for own in below
+    ]
     return PrintedTable(
         caption=f"Printed Table {number}: {REFERENCES.get(number, OTHER_REFERENCE)}.",
         columns=tuple(f"{metric.short}\N{NO-BREAK SPACE}{metric.arrow}" for metric in metrics),
-        blocks=(*blocks, ours),
+        blocks=(*blocks, *ours),
     )
 
 
