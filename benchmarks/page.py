@@ -99,7 +99,11 @@ def ratio_table(records: Iterable[Record]) -> pd.DataFrame:
                     "memory": memory_ratio(record, comparison),
                     "memory_target": comparison["memory_target"],
                     "largest_difference": comparison["difference"],
-                    "absent": record["ways"][comparison["against"]]["absent"],
+                    "absent": " ".join(
+                        why
+                        for name in (comparison["way"], comparison["against"])
+                        if (why := record["ways"][name]["absent"])
+                    ),
                 }
             )
     return pd.DataFrame(rows)
