@@ -263,6 +263,22 @@ def test_phase_that_mech_went_without_is_told(full):
     assert "without" not in findings(Story(full, judge_all(full), "invented notes"))[7]
 
 
+@pytest.mark.parametrize(
+    ("gone", "told", "untold"),
+    [({"p1_only"}, "p2_only", "p1_only"), ({"p1_only", "p2_only"}, "mech", "p2_only")],
+)
+def test_margins_are_told_of_the_methods_that_were_trained(full, gone, told, untold):
+    methods = tuple(method for method in full.design.methods if method not in gone)
+    part = replace(full, design=replace(full.design, methods=methods))
+    (line,) = (
+        line
+        for line in findings(Story(part, judge_all(full), "invented notes"))
+        if line.startswith("Margins")
+    )
+    assert f"{told} region" in line
+    assert untold not in line
+
+
 def test_heads_ranked_by_other_scores_stand_beside(full):
     summary = full.tables["patching_summary"]
     top = (summary["ranking"] == "top") & (summary["phase"] == 2)

@@ -66,7 +66,7 @@ if STUDY.data.source is None:
             examples="<results>/data/examples.parquet",
         log:
             "<logs>/make_examples.log",
-        priority: 50 # the teacher, the longest way to the end, waits for it
+        priority: 50  # the teacher, the longest way to the end, waits for it
         conda:
             "../../envs/environment.yml"
         resources:

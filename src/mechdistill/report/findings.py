@@ -255,8 +255,9 @@ def _left_out(story: Story) -> str:
 
 
 def _phases(story: Story) -> str:
+    single = [m for m in ("p1_only", "p2_only") if m in story.evidence.design.methods]
     parts = []
-    for method in ("p1_only", "p2_only"):
+    for method in single or [PROPOSED]:
         read = [
             f"{label} {_with_interval(difference(story.evidence, key, method, PLAIN))}"
             for key, label in (("margin_region", "region"), ("margin_within", "within-region"))
