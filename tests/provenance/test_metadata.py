@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mechdistill.errors import InputError
-from mechdistill.provenance.metadata import INCOMPLETE, METADATA, _note, refuse_unrecorded_results
+from mechdistill.provenance.metadata import INCOMPLETE, METADATA, note_path, refuse_unrecorded_results
 
 SHORT = Path("results/tiny/a.parquet")
 LONG = Path(f"results/tiny/{'b' * 200}.parquet")
@@ -20,7 +20,7 @@ def write(root: Path, *paths: Path) -> None:
 
 
 def test_recorded_results_pass(tmp_path: Path) -> None:
-    write(tmp_path, SHORT, LONG, _note(METADATA, SHORT), _note(METADATA, LONG))
+    write(tmp_path, SHORT, LONG, note_path(METADATA, SHORT), note_path(METADATA, LONG))
     refuse_unrecorded_results(tmp_path, "tiny")
 
 
@@ -29,7 +29,7 @@ def test_nothing_there_passes(tmp_path: Path) -> None:
 
 
 def test_unrecorded_result_is_refused_with_both_remedies(tmp_path: Path) -> None:
-    write(tmp_path, SHORT, LONG, _note(METADATA, LONG))
+    write(tmp_path, SHORT, LONG, note_path(METADATA, LONG))
     with pytest.raises(InputError, match=r"a\.parquet has no record") as error:
         refuse_unrecorded_results(tmp_path, "tiny")
     assert "git checkout provenance/metadata" in error.value.remedy
@@ -37,7 +37,7 @@ def test_unrecorded_result_is_refused_with_both_remedies(tmp_path: Path) -> None
 
 
 def test_output_of_a_job_that_was_cut_off_passes(tmp_path: Path) -> None:
-    write(tmp_path, SHORT, _note(INCOMPLETE, SHORT), Path("results/tiny/.a.1.partial.parquet"))
+    write(tmp_path, SHORT, note_path(INCOMPLETE, SHORT), Path("results/tiny/.a.1.partial.parquet"))
     refuse_unrecorded_results(tmp_path, "tiny")
 
 

@@ -45,6 +45,7 @@ class SourceTree:
         self._source = self._root / source
         self._parsed = cache(self._parse)
         self._digest = cache(self._compute_digest)
+        self._imported = cache(self._find_imported)
 
     def fingerprint(self, *entries: str | Path) -> Fingerprint:
         """Fingerprint of everything that the files `entries` (relative to the root) import.
@@ -64,7 +65,7 @@ class SourceTree:
             if path in reached:
                 continue
             reached.add(path)
-            waiting += self._imported_files(path)
+            waiting += self._imported(path)
         modules = {path for path in reached if path.is_relative_to(self._source)}
         return frozenset(reached).union(*map(_data_files, {path.parent for path in modules}))
 
@@ -72,6 +73,9 @@ class SourceTree:
         """Dotted name of a source file: `src/a/b/__init__.py` is `a.b`."""
         parts = path.relative_to(self._source).with_suffix("").parts
         return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+    def _find_imported(self, path: Path) -> frozenset[Path]:
+        return frozenset(self._imported_files(path))
 
     def _imported_files(self, path: Path) -> Iterator[Path]:
         package = ""

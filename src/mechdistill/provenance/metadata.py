@@ -28,8 +28,8 @@ def refuse_unrecorded_results(root: Path, study: str) -> None:
         path
         for path in files
         if not path.name.startswith(".")
-        and not _note(root / METADATA, path).is_file()
-        and not _note(root / INCOMPLETE, path).exists()
+        and not note_path(root / METADATA, path).is_file()
+        and not note_path(root / INCOMPLETE, path).exists()
     ]
     if strange:
         more = f" and {len(strange) - 1} more files have" if len(strange) > 1 else " has"
@@ -41,8 +41,22 @@ def refuse_unrecorded_results(root: Path, study: str) -> None:
         )
 
 
-def _note(folder: Path, path: Path) -> Path:
+def note_path(folder: Path, path: Path) -> Path:
     """Where Snakemake keeps its note on `path`: base64, cut into folders where too long a name."""
     name = base64.urlsafe_b64encode(path.as_posix().encode()).decode()
     parts = [name[start : start + LONGEST] for start in range(0, len(name), LONGEST)]
     return folder.joinpath(*(f"@{part}" for part in parts[:-1]), parts[-1])
+
+
+def noted_files(folder: Path) -> list[str]:
+    """The files that Snakemake keeps a note on in `folder`, sorted."""
+    found = []
+    for note in folder.rglob("*"):
+        parts = note.relative_to(folder).parts
+        name = "".join((*(part.removeprefix("@") for part in parts[:-1]), parts[-1]))
+        if note.is_file() and not name.startswith("."):
+            try:
+                found.append(base64.urlsafe_b64decode(name).decode())
+            except ValueError:  # no note: something else that lies there
+                continue
+    return sorted(found)

@@ -258,7 +258,7 @@ def harmless(line: str) -> bool:
 
 def _start(job: Job, arguments: Sequence[str]) -> subprocess.Popen[str] | WarmScript:
     """The script's process: forked from the driver's warm one if there is one, else a new one."""
-    environment = _environment(job)
+    environment = {**os.environ, **script_environment(job.threads)}
     address = os.environ.get(ADDRESS)
     if address and job.threads == 1:  # the warm process has one thread's libraries
         with contextlib.suppress(OSError):  # still importing, or gone
@@ -274,11 +274,10 @@ def _start(job: Job, arguments: Sequence[str]) -> subprocess.Popen[str] | WarmSc
     )
 
 
-def _environment(job: Job) -> dict[str, str]:
+def script_environment(threads: int) -> dict[str, str]:
     """What the rule granted, whatever the machine offers: results must not depend on it."""
     return {
-        **os.environ,
-        **dict.fromkeys(ONE_THREAD, str(job.threads)),
+        **dict.fromkeys(ONE_THREAD, str(threads)),
         "PYTHONUNBUFFERED": "1",
         "PYTHONHASHSEED": "0",
         "TOKENIZERS_PARALLELISM": "false",

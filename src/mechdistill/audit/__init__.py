@@ -1,0 +1,1 @@
+"""Verify a results folder against its records and the checkout: `mechdistill audit`."""

@@ -1,0 +1,93 @@
+"""Run recorded jobs again, in a folder of their own, on the inputs that lie in the results."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from mechdistill.audit.record import Record
+from mechdistill.errors import InputError
+from mechdistill.provenance.run import script_environment
+
+
+@contextmanager
+def workplace() -> Iterator[Path]:
+    """An empty folder, for as long as the block runs."""
+    with tempfile.TemporaryDirectory(prefix="mechdistill-audit-") as folder:
+        yield Path(folder)
+
+
+def run_again(record: Record, root: Path, folder: Path) -> None:
+    """Run the recorded job in `folder`, where its outputs appear under their own paths.
+
+    Inputs that `folder` already holds, from jobs run there before, are taken from there, all
+    others from the checkout at `root`, which is not changed.
+
+    Raises:
+        InputError: an input is missing, or the script fails.
+    """
+    for file in record.inputs:
+        _link(root / file.path, folder / file.path)
+    report = folder / f"{record.name}.report"
+    script, *arguments = record.command
+    command = [
+        *(sys.executable, "-m", "mechdistill.provenance.script", str(report)),
+        *(str(root / script), *arguments, "--params", json.dumps(record.parameters)),
+    ]
+    environment = script_environment(record.threads) | {"PYTHONPATH": str(root / "src")}
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env=os.environ | environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    failure = json.loads(report.read_text(encoding="utf-8"))["failure"] if report.exists() else None
+    if done.returncode or failure:
+        lines = done.stderr.strip().splitlines() or ["it said nothing"]
+        what = failure["what"] if failure else lines[-1]
+        raise InputError(f"{script} does not run again: {what}", "see what it names")
+
+
+def other_outputs(record: Record, root: Path, folder: Path) -> list[str]:
+    """Outputs of the job whose bytes in `folder` are not those in the checkout at `root`."""
+    return [
+        file.path
+        for file in record.outputs
+        if (root / file.path).is_file()
+        and (folder / file.path).read_bytes() != (root / file.path).read_bytes()
+    ]
+
+
+def in_order(records: Sequence[Record]) -> list[Record]:
+    """The jobs, each after those whose files it reads."""
+    made = {file.path: record for record in records for file in record.outputs}
+    order: dict[str, Record] = {}
+
+    def visit(record: Record, above: frozenset[str]) -> None:
+        if record.path in order or record.path in above:  # forged records may form a ring
+            return
+        for file in record.inputs:
+            if file.path in made:
+                visit(made[file.path], above | {record.path})
+        order[record.path] = record
+
+    for record in records:
+        visit(record, frozenset())
+    return list(order.values())
+
+
+def _link(target: Path, link: Path) -> None:
+    if not target.is_file() and not link.exists():
+        raise InputError(f"{target} is missing", "make it, then audit again")
+    if not link.exists():
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.symlink_to(target)

@@ -1,0 +1,78 @@
+"""The audit of one study: every check, in the order in which a person would mend."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from mechdistill.artifacts import RESULTS
+from mechdistill.audit import chain, checkout, notes, record, tree
+from mechdistill.audit.finding import Finding, Verdict
+from mechdistill.audit.record import File, Record
+from mechdistill.errors import InputError
+from mechdistill.provenance.fingerprint import SourceTree
+from mechdistill.provenance.metadata import INCOMPLETE, METADATA, noted_files
+from mechdistill.study import load_study
+
+
+def audit(root: Path, study: str) -> Verdict:
+    """Audit `results/STUDY` of the checkout at `root`: bytes, records, parameters, code, packages.
+
+    Raises:
+        InputError: there are no results of that study, or the checkout has no such study.
+    """
+    begin = time.monotonic()
+    if not (root / RESULTS / study).is_dir():
+        raise InputError(
+            f"there are no results of the study {study}: {RESULTS}/{study} is missing",
+            f"make them (make reproduce STUDY={study}), or fetch them (dvc pull)",
+        )
+    files = tree.read_tree(root, study)
+    records, findings = record.read_records(root, study)
+    findings += about_files(root, study, files, records)
+    findings += about_records(root, study, files, records)
+    findings += about_checkout(root, study, records)
+    size = sum(file.size for file in files.values())
+    seconds = time.monotonic() - begin
+    return Verdict(study, tuple(findings), len(records), len(files), size, seconds)
+
+
+def about_files(
+    root: Path, study: str, files: dict[str, File], records: list[Record]
+) -> Iterator[Finding]:
+    """What lies there against what jobs wrote."""
+    folder = f"{RESULTS}/{study}/"
+    noted = [path for path in noted_files(root / METADATA) if path.startswith(folder)]
+    unfinished = noted_files(root / INCOMPLETE)
+    staged = [path for path in tree.staged_files(root) if path.startswith(folder)]
+    last = [f"{folder}{name}" for name in tree.LAST]
+    others = {
+        "Snakemake ran a job that wrote it": noted,
+        "dvc.yaml lists it": staged,
+        "every study ends with it": last,
+    }
+    yield from tree.changed_files(root, files, records, tree.stored_hashes(root))
+    yield from tree.missing_files(files, records, others)
+    yield from tree.unexplained_files(files, records, noted, unfinished)
+
+
+def about_records(
+    root: Path, study: str, files: dict[str, File], records: list[Record]
+) -> Iterator[Finding]:
+    """Records against themselves, each other and Snakemake's notes."""
+    read = {file.path for job in records for file in job.inputs}
+    outside = {path for path in read if not path.startswith(f"{RESULTS}/{study}/")}
+    sources = {path: tree.hash_file(root / path) for path in outside if (root / path).is_file()}
+    yield from record.contradictions(records, study)
+    yield from notes.disputes(root, records)
+    yield from chain.broken_links(records, files, sources)
+    yield from chain.unused_jobs(records, study)
+
+
+def about_checkout(root: Path, study: str, records: list[Record]) -> Iterator[Finding]:
+    """Records against what the checkout would run today."""
+    yield from checkout.stale_parameters(records, load_study({"study": study}, root))
+    yield from checkout.stale_code(records, SourceTree(root))
+    yield from checkout.other_packages(records, checkout.locked_versions(root / "envs"))
+    yield from checkout.mixed_machines(records)

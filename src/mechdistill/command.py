@@ -1,0 +1,43 @@
+"""The command `mechdistill`: what is asked of finished results."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mechdistill.artifacts import BASE_STUDY
+from mechdistill.audit.check import audit as audit_study
+from mechdistill.errors import InputError
+from mechdistill.reproduce import refuse_other_folder
+
+app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
+
+
+@app.callback()
+def main() -> None:
+    """Ask about the results of a study, in the folder of the checkout."""
+
+
+@app.command()
+def audit(
+    study: Annotated[str, typer.Argument(help="its results lie in results/STUDY")] = BASE_STUDY,
+    as_json: Annotated[bool, typer.Option("--json", help="findings as JSON")] = False,
+) -> None:
+    """Verify results: bytes, records, parameters, code, packages. Exit status 0 only when clean."""
+    root = Path.cwd()
+    try:
+        refuse_other_folder(root)
+        verdict = audit_study(root, study)
+    except InputError as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(2) from None
+    typer.echo(json.dumps(verdict.to_json(), indent=1) if as_json else str(verdict))
+    raise typer.Exit(0 if verdict.clean else 1)
+
+
+def audit_alone() -> None:
+    """The subcommand as a program of its own."""
+    typer.run(audit)
