@@ -25,12 +25,18 @@ def main() -> None:
 def audit(
     study: Annotated[str, typer.Argument(help="its results lie in results/STUDY")] = BASE_STUDY,
     as_json: Annotated[bool, typer.Option("--json", help="findings as JSON")] = False,
+    bytes_only: Annotated[
+        bool, typer.Option("--bytes-only", help="do not derive the report's numbers once more")
+    ] = False,
+    replay: Annotated[
+        int, typer.Option(min=0, metavar="N", help="run N random jobs again and compare")
+    ] = 0,
 ) -> None:
-    """Verify results: bytes, records, parameters, code, packages. Exit status 0 only when clean."""
+    """Verify results by their bytes, records, code and rows. Exit status 0 only when clean."""
     root = Path.cwd()
     try:
         refuse_other_folder(root)
-        verdict = audit_study(root, study)
+        verdict = audit_study(root, study, numbers=not bytes_only, replay=replay)
     except InputError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(2) from None

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from mechdistill.audit.record import Record
 from mechdistill.errors import InputError
-from mechdistill.provenance.run import script_environment
+from mechdistill.provenance.run import start_script
 
 
 @contextmanager
@@ -23,11 +20,12 @@ def workplace() -> Iterator[Path]:
         yield Path(folder)
 
 
-def run_again(record: Record, root: Path, folder: Path) -> None:
+def run_again(record: Record, root: Path, folder: Path, environment: Mapping[str, str]) -> None:
     """Run the recorded job in `folder`, where its outputs appear under their own paths.
 
     Inputs that `folder` already holds, from jobs run there before, are taken from there, all
-    others from the checkout at `root`, which is not changed.
+    others from the checkout at `root`, which is not changed. `environment` is the driver's
+    (`reproduce.warm_process`): scripts are forked from its warm process.
 
     Raises:
         InputError: an input is missing, or the script fails.
@@ -35,25 +33,18 @@ def run_again(record: Record, root: Path, folder: Path) -> None:
     for file in record.inputs:
         _link(root / file.path, folder / file.path)
     report = folder / f"{record.name}.report"
-    script, *arguments = record.command
-    command = [
-        *(sys.executable, "-m", "mechdistill.provenance.script", str(report)),
-        *(str(root / script), *arguments, "--params", json.dumps(record.parameters)),
+    script, *rest = record.command
+    arguments = [
+        *(str(report), str(root / script), *rest),
+        *("--params", json.dumps(record.parameters)),
     ]
-    environment = script_environment(record.threads) | {"PYTHONPATH": str(root / "src")}
-    done = subprocess.run(
-        command,
-        cwd=folder,
-        env=os.environ | environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    child = start_script(arguments, environment, record.threads, folder)
+    assert child.stdout is not None
+    said = child.stdout.read().splitlines()
+    status = child.wait()
     failure = json.loads(report.read_text(encoding="utf-8"))["failure"] if report.exists() else None
-    if done.returncode or failure:
-        lines = done.stderr.strip().splitlines() or ["it said nothing"]
-        what = failure["what"] if failure else lines[-1]
+    if status or failure:
+        what = failure["what"] if failure else (said or ["it said nothing"])[-1]
         raise InputError(f"{script} does not run again: {what}", "see what it names")
 
 

@@ -59,17 +59,3 @@ def unused_jobs(records: Sequence[Record], study: str) -> Iterator[Finding]:
                 f"nothing of the report depends on the job {record.job}",
                 f"delete what it left: rm {record.path} {paths}",
             )
-
-
-def upstream(record: Record, made: Mapping[str, Record]) -> list[Record]:
-    """The jobs that `record` stands on, itself last, each after all that it reads from."""
-    order: dict[str, Record] = {}
-
-    def visit(job: Record) -> None:
-        for file in job.inputs:
-            if file.path in made and made[file.path].path not in order:
-                visit(made[file.path])
-        order.setdefault(job.path, job)
-
-    visit(record)
-    return list(order.values())

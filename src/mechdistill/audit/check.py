@@ -9,15 +9,25 @@ from pathlib import Path
 from mechdistill.artifacts import RESULTS
 from mechdistill.audit import chain, checkout, notes, record, tree
 from mechdistill.audit.finding import Finding, Verdict
+from mechdistill.audit.numbers import wrong_numbers
 from mechdistill.audit.record import File, Record
+from mechdistill.audit.replay import replayed
 from mechdistill.errors import InputError
 from mechdistill.provenance.fingerprint import SourceTree
 from mechdistill.provenance.metadata import INCOMPLETE, METADATA, noted_files
-from mechdistill.study import load_study
+from mechdistill.study import Study, load_study
 
 
-def audit(root: Path, study: str) -> Verdict:
-    """Audit `results/STUDY` of the checkout at `root`: bytes, records, parameters, code, packages.
+def audit(root: Path, study: str, *, numbers: bool = False, replay: int = 0) -> Verdict:
+    """Audit `results/STUDY` of the checkout at `root`.
+
+    Bytes, records, parameters, code and packages always; nothing is run for that.
+
+    Args:
+        root: the checkout.
+        study: name of the study.
+        numbers: derive every number and picture of the report once more, too.
+        replay: how many jobs, drawn at random, to run once more, too.
 
     Raises:
         InputError: there are no results of that study, or the checkout has no such study.
@@ -28,11 +38,15 @@ def audit(root: Path, study: str) -> Verdict:
             f"there are no results of the study {study}: {RESULTS}/{study} is missing",
             f"make them (make reproduce STUDY={study}), or fetch them (dvc pull)",
         )
+    settings = load_study({"study": study}, root)
     files = tree.read_tree(root, study)
     records, findings = record.read_records(root, study)
     findings += about_files(root, study, files, records)
     findings += about_records(root, study, files, records)
-    findings += about_checkout(root, study, records)
+    findings += about_checkout(root, settings, records)
+    if numbers:
+        findings += wrong_numbers(records, root, restricted=settings.restricted)
+    findings += replayed(records, root, replay, restricted=settings.restricted)
     size = sum(file.size for file in files.values())
     seconds = time.monotonic() - begin
     return Verdict(study, tuple(findings), len(records), len(files), size, seconds)
@@ -70,9 +84,9 @@ def about_records(
     yield from chain.unused_jobs(records, study)
 
 
-def about_checkout(root: Path, study: str, records: list[Record]) -> Iterator[Finding]:
+def about_checkout(root: Path, study: Study, records: list[Record]) -> Iterator[Finding]:
     """Records against what the checkout would run today."""
-    yield from checkout.stale_parameters(records, load_study({"study": study}, root))
+    yield from checkout.stale_parameters(records, study)
     yield from checkout.stale_code(records, SourceTree(root))
     yield from checkout.other_packages(records, checkout.locked_versions(root / "envs"))
     yield from checkout.mixed_machines(records)

@@ -27,6 +27,10 @@ CODES = {
     "ENVIRONMENT": "a job ran with a package of another version than the lock has",
     "MIXED-MACHINES": "jobs of one study ran on different kinds of machine or Python",
     "CLOCK": "a job ended before it started",
+    "CELL": "a cell or line that the rows of single examples do not give",
+    "FIGURE": "a figure that the rows of single examples do not give",
+    "CANNOT-DERIVE": "a table or figure that cannot be made from what is there",
+    "REPLAY": "a job run again wrote other bytes",
 }
 """Code -> what it says. A code never changes its meaning."""
 

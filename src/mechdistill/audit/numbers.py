@@ -17,6 +17,7 @@ from mechdistill.audit.cells import differing_cells
 from mechdistill.audit.finding import Finding
 from mechdistill.audit.record import Record
 from mechdistill.errors import InputError
+from mechdistill.reproduce import warm_process
 
 DERIVING = (
     *("rank_heads", "agree_with_causal_effects", "summarise_patching"),
@@ -29,32 +30,45 @@ SHOWN = 5
 """Cells of one file that are named; the others are counted."""
 
 
-def wrong_numbers(records: Sequence[Record], root: Path) -> Iterator[Finding]:
-    """Cells, pictures and lines that the rows do not give."""
+def wrong_numbers(
+    records: Sequence[Record], root: Path, *, restricted: bool = False
+) -> Iterator[Finding]:
+    """Cells, pictures and lines that the rows do not give.
+
+    Args:
+        records: of the study.
+        root: the checkout.
+        restricted: the study's data are restricted: files are named, no cell, value or message.
+    """
     deriving = [record for record in records if record.rule in DERIVING]
-    with workplace() as folder:
+    with workplace() as folder, warm_process(root) as environment:
         for record in in_order(deriving):
             try:
-                run_again(record, root, folder)
+                run_again(record, root, folder, environment)
             except InputError as error:
-                yield Finding(
-                    "CANNOT-DERIVE",
-                    record.path,
-                    error.what.replace(f"{root}/", ""),
-                    "mend the other findings first",
-                )
+                what = error.what.replace(f"{root}/", "")
+                said = f"the job {record.job} does not run again" if restricted else what
+                yield Finding("CANNOT-DERIVE", record.path, said, "mend the other findings first")
                 return
             for path in other_outputs(record, root, folder):
-                yield from _differences(path, root, folder)
+                found = _differences(path, root, folder)
+                yield from [_without_content(path)] if restricted and found else found
 
 
-def _differences(path: str, root: Path, folder: Path) -> Iterator[Finding]:
+def _differences(path: str, root: Path, folder: Path) -> list[Finding]:
     found = differing_cells(root / path, folder / path)
-    for name, stored, derived in found[:SHOWN]:
-        more = f" ({len(found) - SHOWN} more cells differ)" if len(found) > SHOWN else ""
-        yield Finding(
+    more = f" ({len(found) - SHOWN} more cells differ)" if len(found) > SHOWN else ""
+    return [
+        Finding(
             "CELL" if name else "FIGURE",
             f"{path}: {name}" if name else path,
             f"it is {stored}; the rows of single examples give {derived}{more}",
             how_to_make(path),
         )
+        for name, stored, derived in found[:SHOWN]
+    ]
+
+
+def _without_content(path: str) -> Finding:
+    said = "the rows of single examples give another; data are restricted, so none is shown"
+    return Finding("CELL", path, said, how_to_make(path))

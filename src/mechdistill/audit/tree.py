@@ -47,7 +47,8 @@ def stored_hashes(root: Path) -> dict[str, str]:
 def staged_files(root: Path) -> list[str]:
     """The outputs that dvc.yaml lists."""
     stages = _stages(root / "dvc.yaml")
-    return [path for stage in stages for out in stage.get("outs", ()) for path in out]
+    outs = [out for stage in stages for out in stage.get("outs", ())]
+    return [path for out in outs for path in ([out] if isinstance(out, str) else out)]
 
 
 def changed_files(

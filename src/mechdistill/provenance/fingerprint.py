@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 from mechdistill.errors import InputError
 
@@ -43,7 +44,7 @@ class SourceTree:
     def __init__(self, root: Path, source: str = "src") -> None:
         self._root = root.resolve()
         self._source = self._root / source
-        self._parsed = cache(self._parse)
+        self._read = cache(self._read_module)
         self._digest = cache(self._compute_digest)
         self._imported = cache(self._find_imported)
 
@@ -78,12 +79,9 @@ class SourceTree:
         return frozenset(self._imported_files(path))
 
     def _imported_files(self, path: Path) -> Iterator[Path]:
-        package = ""
         if path.is_relative_to(self._source):
-            name = self.module_name(path)
-            yield from self._files_of(name)  # importing a.b runs a/__init__.py too
-            package = name if path.name == "__init__.py" else name.rpartition(".")[0]
-        for name in _imported_names(self._parsed(path), package):
+            yield from self._files_of(self.module_name(path))  # importing a.b runs a/__init__.py
+        for name in self._read(path).imports:
             yield from self._files_of(name)
 
     def _files_of(self, name: str) -> Iterator[Path]:
@@ -97,25 +95,41 @@ class SourceTree:
             if (folder / "__init__.py").is_file():
                 yield folder / "__init__.py"
 
-    def _parse(self, path: Path) -> ast.Module:
+    def _read_module(self, path: Path) -> _Module:
+        package = ""
+        if path.is_relative_to(self._source):
+            name = self.module_name(path)
+            package = name if path.name == "__init__.py" else name.rpartition(".")[0]
         try:
-            tree = ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+            return _read_module(path.read_text(encoding="utf-8"), package)
         except FileNotFoundError as error:
             raise InputError(f"{self._name(path)} is missing", "restore it from git") from error
         except (SyntaxError, ValueError) as error:
             raise InputError(
                 f"{self._name(path)} is not valid Python: {error}", "mend it"
             ) from error
-        return _without_idle_statements(tree)
 
     def _compute_digest(self, path: Path) -> str:
-        said = path.read_bytes()
         if path.suffix == ".py":
-            said = ast.dump(self._parsed(path)).encode()
-        return hashlib.sha256(said).hexdigest()
+            return self._read(path).digest
+        return hashlib.sha256(path.read_bytes()).hexdigest()
 
     def _name(self, path: Path) -> str:
         return path.relative_to(self._root).as_posix()
+
+
+class _Module(NamedTuple):
+    """A source file: SHA-256 of what it says, and the dotted names that it imports."""
+
+    digest: str
+    imports: tuple[str, ...]
+
+
+@cache  # by the text: several checkouts hold the same, and an edited file is read anew
+def _read_module(text: str, package: str) -> _Module:
+    tree = _without_idle_statements(ast.parse(text))
+    digest = hashlib.sha256(ast.dump(tree).encode()).hexdigest()
+    return _Module(digest, tuple(_imported_names(tree, package)))
 
 
 def _without_idle_statements(tree: ast.Module) -> ast.Module:

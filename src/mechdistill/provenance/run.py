@@ -20,7 +20,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from io import RawIOBase
@@ -222,7 +222,8 @@ def _run_script(job: Job, log: RawIOBase) -> dict[str, Any]:
     """Start the script, pass its output on, and return what it reports."""
     with tempfile.TemporaryDirectory(prefix="mechdistill-") as folder:
         report = Path(folder) / "report.json"
-        child = _start(job, [str(report), job.script, *job.arguments, "--params", job.params])
+        arguments = [str(report), job.script, *job.arguments, "--params", job.params]
+        child = start_script(arguments, os.environ, job.threads, Path.cwd())
         assert child.stdout is not None
         with _stopping(child) as stopped:
             for line in child.stdout:
@@ -256,13 +257,22 @@ def harmless(line: str) -> bool:
     return PROGRESS.fullmatch(line) is not None or COUNT.fullmatch(line) is not None
 
 
-def _start(job: Job, arguments: Sequence[str]) -> subprocess.Popen[str] | WarmScript:
-    """The script's process: forked from the driver's warm one if there is one, else a new one."""
-    environment = {**os.environ, **script_environment(job.threads)}
-    address = os.environ.get(ADDRESS)
-    if address and job.threads == 1:  # the warm process has one thread's libraries
+def start_script(
+    arguments: Sequence[str], environment: Mapping[str, str], threads: int, folder: Path
+) -> subprocess.Popen[str] | WarmScript:
+    """A script's process in `folder`: forked from a warm one that `environment` names, else new.
+
+    Args:
+        arguments: of `mechdistill.provenance.script`: report, script, what the script gets.
+        environment: beside what the rule granted.
+        threads: what the rule granted.
+        folder: where the script runs.
+    """
+    environment = {**environment, **_granted(threads)}
+    address = environment.get(ADDRESS)
+    if address and threads == 1:  # the warm process has one thread's libraries
         with contextlib.suppress(OSError):  # still importing, or gone
-            return WarmScript(address, arguments, environment)
+            return WarmScript(address, arguments, environment, folder)
     return subprocess.Popen(
         [sys.executable, "-m", "mechdistill.provenance.script", *arguments],
         stdout=subprocess.PIPE,
@@ -271,10 +281,11 @@ def _start(job: Job, arguments: Sequence[str]) -> subprocess.Popen[str] | WarmSc
         text=True,
         errors="replace",
         env=environment,
+        cwd=folder,
     )
 
 
-def script_environment(threads: int) -> dict[str, str]:
+def _granted(threads: int) -> dict[str, str]:
     """What the rule granted, whatever the machine offers: results must not depend on it."""
     return {
         **dict.fromkeys(ONE_THREAD, str(threads)),

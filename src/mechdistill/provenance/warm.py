@@ -96,7 +96,7 @@ class WarmScript:
     """
 
     def __init__(
-        self, address: str, arguments: Sequence[str], environment: Mapping[str, str]
+        self, address: str, arguments: Sequence[str], environment: Mapping[str, str], folder: Path
     ) -> None:
         self._connection = socket.socket(socket.AF_UNIX)
         self._connection.connect(address)
@@ -104,7 +104,7 @@ class WarmScript:
         request = {
             "arguments": list(arguments),
             "environment": dict(environment),
-            "folder": str(Path.cwd()),
+            "folder": str(folder),
         }
         socket.send_fds(self._connection, [f"{json.dumps(request)}\n".encode()], [writing])
         os.close(writing)
