@@ -7,9 +7,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
 
 from mechdistill.artifacts import BASE_STUDY
 from mechdistill.audit.check import audit as audit_study
+from mechdistill.audit.record import read_records
+from mechdistill.audit.trace import as_plain, as_tree, find_cell, relative_path, trace_file
 from mechdistill.errors import InputError
 from mechdistill.reproduce import refuse_other_folder
 
@@ -42,6 +45,33 @@ def audit(
         raise typer.Exit(2) from None
     typer.echo(json.dumps(verdict.to_json(), indent=1) if as_json else str(verdict))
     raise typer.Exit(0 if verdict.clean else 1)
+
+
+@app.command()
+def trace(
+    file: Annotated[Path, typer.Argument(help="a table, figure or other file of results/STUDY")],
+    cell: Annotated[
+        str | None, typer.Argument(help="name of a cell, or words of it: 'mech f1'")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="hashes and jobs in full")] = False,
+) -> None:
+    """Show all jobs and files behind a file, or behind the number in one cell of it."""
+    root = Path.cwd()
+    try:
+        refuse_other_folder(root)
+        path = relative_path(root, file)
+        found = None if cell is None else find_cell(root / path, cell)
+        records, _ = read_records(root, Path(path).parts[1])
+        origin = trace_file(records, root, path)
+    except InputError as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(2) from None
+    if as_json:
+        asked = {} if found is None else {"cell": found[0], "value": found[1]}
+        typer.echo(json.dumps(asked | as_plain(origin), indent=1, default=str))
+    else:
+        title = path if found is None else f"{found[0]} = {found[1]}"
+        Console(soft_wrap=True).print(as_tree(origin, title))
 
 
 def audit_alone() -> None:

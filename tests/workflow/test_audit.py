@@ -17,7 +17,8 @@ from mechdistill.audit.check import audit
 from mechdistill.audit.finding import Finding
 from mechdistill.audit.numbers import DERIVING, wrong_numbers
 from mechdistill.audit.record import read_records
-from mechdistill.audit.tree import hash_file
+from mechdistill.audit.trace import trace_file
+from mechdistill.digests import sha256_of
 
 from .conftest import STUDY, Checkout
 
@@ -72,6 +73,19 @@ def rewrite(record: Path, **changes: Any) -> dict[str, Any]:
     content = json.loads(record.read_text(encoding="utf-8")) | changes
     record.write_text(json.dumps(content), encoding="utf-8")
     return dict(content)
+
+
+def test_a_number_of_the_report_is_traced_to_notes_and_teacher(smoke: Checkout) -> None:
+    table = str(RESULTS / "report/table1.csv")
+    origin = trace_file(read_records(smoke.root, STUDY)[0], smoke.root, table)
+    rules = [job.rule for job in origin.jobs()]
+    assert {"make_tables", "compare_methods", "collect_scores", "score_model", "decode_model"} <= {
+        *rules
+    }
+    assert {"train_student", "cache_targets", "train_teacher", "make_examples"} <= {*rules}
+    jobs = [job.path for job in origin.jobs()]
+    assert len(jobs) == len(set(jobs))
+    assert {file.now for file in origin.files()} == {"as recorded"}
 
 
 def test_the_untouched_study_is_clean(smoke: Checkout) -> None:
@@ -184,7 +198,7 @@ def test_record_made_to_fit_a_changed_file_breaks_the_chain(shared_copy: Checkou
     with restored(shared_copy, record, file) as (record_file, changed):
         flip_a_bit(changed)
         outputs = json.loads(record_file.read_text())["outputs"]
-        outputs[0]["sha256"] = hash_file(changed)
+        outputs[0]["sha256"] = sha256_of(changed)
         rewrite(record_file, outputs=outputs)
         findings = found(shared_copy)
     assert set(codes(findings)) == {"BROKEN-CHAIN"}
@@ -290,7 +304,7 @@ def test_edited_cell_is_found_though_record_and_lock_fit(shared_copy: Checkout) 
         file.write_text("".join([lines[0], ",".join(cells), *lines[2:]]), encoding="utf-8")
         outputs = json.loads(record_file.read_text(encoding="utf-8"))["outputs"]
         for output in outputs:
-            output["sha256"] = hash_file(shared_copy.root / output["path"])
+            output["sha256"] = sha256_of(shared_copy.root / output["path"])
         rewrite(record_file, outputs=outputs)
         assert found(shared_copy) == ()  # bytes alone tell nothing: no other job reads this file
         records, _ = read_records(shared_copy.root, STUDY)

@@ -28,20 +28,29 @@ def differing_cells(stored: Path, derived: Path) -> list[tuple[str, str, str]]:
 
     A file of a kind without cells (a picture) that differs is one difference without a name.
     """
-    read = _READERS.get(stored.suffix)
-    if read is None:
-        same = stored.read_bytes() == derived.read_bytes()
-        return [] if same else [("", "another picture", "this one")]
     try:
-        one = read(stored)
+        one = cells_of(stored)
     except (ValueError, OSError) as error:  # damaged: the bytes say so as well
         return [("", f"what cannot be read ({str(error).splitlines()[0]})", "a whole file")]
-    other = read(derived)
+    other = cells_of(derived)
+    if one is None or other is None:
+        same = stored.read_bytes() == derived.read_bytes()
+        return [] if same else [("", "another picture", "this one")]
     return [
         (name, _shown(one.get(name, NOTHING)), _shown(other.get(name, NOTHING)))
         for name in dict.fromkeys([*one, *other])
         if not _same(one.get(name), other.get(name))
     ]
+
+
+def cells_of(path: Path) -> Cells | None:
+    """The cells of a file; None of a kind that has none (a picture).
+
+    Raises:
+        ValueError, OSError: the file is damaged.
+    """
+    read = _READERS.get(path.suffix)
+    return None if read is None else read(path)
 
 
 def csv_cells(path: Path) -> Cells:

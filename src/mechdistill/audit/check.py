@@ -12,6 +12,7 @@ from mechdistill.audit.finding import Finding, Verdict
 from mechdistill.audit.numbers import wrong_numbers
 from mechdistill.audit.record import File, Record
 from mechdistill.audit.replay import replayed
+from mechdistill.digests import sha256_of
 from mechdistill.errors import InputError
 from mechdistill.provenance.fingerprint import SourceTree
 from mechdistill.provenance.metadata import INCOMPLETE, METADATA, noted_files
@@ -77,7 +78,7 @@ def about_records(
     """Records against themselves, each other and Snakemake's notes."""
     read = {file.path for job in records for file in job.inputs}
     outside = {path for path in read if not path.startswith(f"{RESULTS}/{study}/")}
-    sources = {path: tree.hash_file(root / path) for path in outside if (root / path).is_file()}
+    sources = {path: sha256_of(root / path) for path in outside if (root / path).is_file()}
     yield from record.contradictions(records, study)
     yield from notes.disputes(root, records)
     yield from chain.broken_links(records, files, sources)

@@ -14,15 +14,10 @@ import yaml
 from mechdistill.artifacts import RESULTS, how_to_make, partial_name
 from mechdistill.audit.finding import Finding
 from mechdistill.audit.record import File, Record, producers
+from mechdistill.digests import sha256_of
 
 LAST = ("report/report.html", "report/findings.txt")
 """What every finished study has."""
-
-
-def hash_file(path: Path, algorithm: str = "sha256") -> str:
-    """Hash of a file's bytes."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, algorithm).hexdigest()
 
 
 def read_tree(root: Path, study: str) -> dict[str, File]:
@@ -67,7 +62,7 @@ def changed_files(
         code = "TAMPERED"
         if other := wrote.get(tree[path].sha256):
             code, what = "SWAPPED", f"{what}; these are the bytes of {other}"
-        if path in stored and stored[path] == hash_file(root / path, "md5"):
+        if path in stored and stored[path] == _md5(root / path):
             code, what = "LAUNDERED", f"{what}; dvc.lock has the bytes that are there now"
         yield Finding(code, path, what, how_to_make(path))
 
@@ -143,8 +138,14 @@ def _record_again(path: str) -> str:
 
 
 def _hash_if_there(path: Path) -> str:
-    return hash_file(path) if path.is_file() else ""  # a link to nothing is a missing file
+    return sha256_of(path) if path.is_file() else ""  # a link to nothing is a missing file
 
 
 def _short(digest: str) -> str:
     return digest[:12]
+
+
+def _md5(path: Path) -> str:
+    """As DVC names files."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "md5").hexdigest()
