@@ -92,16 +92,23 @@ def lines(path: Path) -> Cells:
 
 
 def _named(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Cells named after what their row is about: its texts and whole numbers, and its place."""
+    """Cells named after what their row is about: its texts, and numbers such as a seed or layer."""
     cells: dict[str, Any] = {}
     seen: dict[str, int] = {}
     for row in rows:
-        about = [str(value) for value in row.values() if isinstance(value, str | int) and value]
+        about = [text for key, value in row.items() if (text := _about(key, value))]
         name = ", ".join(text for text in about if len(text) <= 40)[:100]
         seen[name] = seen.get(name, 0) + 1
         again = f" ({seen[name]})" if seen[name] > 1 else ""
         cells |= {f"{name}{again}: {key}": value for key, value in row.items()}
     return cells
+
+
+def _about(column: str, value: Any) -> str:
+    if isinstance(value, str):
+        return "" if value in ("True", "False") else value
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    return f"{column} {value}" if whole and not column.startswith("n_") else ""
 
 
 class _Page(HTMLParser):
