@@ -17,6 +17,7 @@ from mechdistill.audit.check import audit
 from mechdistill.audit.finding import Finding
 from mechdistill.audit.numbers import DERIVING, wrong_numbers
 from mechdistill.audit.record import read_records
+from mechdistill.audit.replay import replayed
 from mechdistill.audit.trace import trace_file
 from mechdistill.digests import sha256_of
 
@@ -321,3 +322,12 @@ def test_rules_of_the_report_are_all_derived_again(smoke: Checkout) -> None:
     records, _ = read_records(smoke.root, STUDY)
     shown = {r.rule for r in records if any("/report/" in out.path for out in r.outputs)}
     assert shown <= set(DERIVING)
+
+
+def test_a_replayed_job_writes_the_same_bytes_and_a_changed_file_is_found(smoke: Checkout) -> None:
+    jobs = [job for job in read_records(smoke.root, STUDY)[0] if job.rule == "make_pools"]
+    (pools,) = (file.path for file in jobs[0].outputs)
+    assert not list(replayed(jobs, smoke.root, 1))
+    with restored(smoke, Path(pools)) as (file,):
+        flip_a_bit(file)
+        assert [(f.code, f.where) for f in replayed(jobs, smoke.root, 1)] == [("REPLAY", pools)]
