@@ -255,9 +255,9 @@ def _left_out(story: Story) -> str:
 
 
 def _phases(story: Story) -> str:
-    single = [m for m in ("p1_only", "p2_only") if m in story.evidence.design.methods]
+    of_one = [m for m in story.evidence.design.methods if m in ("p1_only", "p2_only")]
     parts = []
-    for method in single or [PROPOSED]:
+    for method in of_one or [PROPOSED]:
         read = [
             f"{label} {_with_interval(difference(story.evidence, key, method, PLAIN))}"
             for key, label in (("margin_region", "region"), ("margin_within", "within-region"))
