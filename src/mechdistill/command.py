@@ -1,4 +1,4 @@
-"""The command `mechdistill`: what is asked of finished results."""
+"""The command `mechdistill`: what is asked of a checkout and of finished results."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from mechdistill.artifacts import BASE_STUDY
 from mechdistill.audit.check import audit as audit_study
 from mechdistill.audit.record import read_records
 from mechdistill.audit.trace import as_plain, as_tree, find_cell, relative_path, trace_file
+from mechdistill.doctor import described, examine, members
 from mechdistill.errors import InputError
 from mechdistill.reproduce import refuse_other_folder
 
@@ -21,7 +22,7 @@ app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_
 
 @app.callback()
 def main() -> None:
-    """Ask about the results of a study, in the folder of the checkout."""
+    """Ask about a study and its results, in the folder of the checkout."""
 
 
 @app.command()
@@ -72,6 +73,26 @@ def trace(
     else:
         title = path if found is None else f"{found[0]} = {found[1]}"
         Console(soft_wrap=True).print(as_tree(origin, title))
+
+
+@app.command()
+def doctor(
+    study: Annotated[str, typer.Argument(help="that is to run here")] = BASE_STUDY,
+) -> None:
+    """Look whether a study can run here. Exit status 0 only when nothing is wrong."""
+    root = Path.cwd()
+    try:
+        refuse_other_folder(root)
+        faults = examine(root, study)
+        for line in described(root, members(root, study)):
+            typer.echo(f"       {line}")
+    except InputError as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(2) from None
+    for fault in faults:
+        typer.echo(str(fault))
+    typer.echo(f"{len(faults) or 'no'} fault{'' if len(faults) == 1 else 's'} found for {study}")
+    raise typer.Exit(1 if faults else 0)
 
 
 def audit_alone() -> None:

@@ -87,10 +87,10 @@ def mixed_machines(records: Sequence[Record]) -> Iterator[Finding]:
             )
 
 
-def locked_versions(folder: Path) -> dict[str, str]:
-    """Package -> version, of all the lock files of `envs`."""
+def locked_versions(folder: Path, locks: Sequence[str] = LOCKS) -> dict[str, str]:
+    """Package -> version, of the lock files in `envs`, all of them if none are named."""
     pin = re.compile(r"^([A-Za-z0-9][\w.-]*)==([^\s;]+)", re.MULTILINE)
-    texts = [(folder / name).read_text(encoding="utf-8") for name in LOCKS]
+    texts = [(folder / name).read_text(encoding="utf-8") for name in locks]
     return {name: version for text in texts for name, version in pin.findall(text)}
 
 
