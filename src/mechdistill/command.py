@@ -15,6 +15,7 @@ from mechdistill.audit.record import read_records
 from mechdistill.audit.trace import as_plain, as_tree, find_cell, relative_path, trace_file
 from mechdistill.doctor import described, examine, members
 from mechdistill.errors import InputError
+from mechdistill.planning.plan import as_table, jobs_of, plan_study
 from mechdistill.reproduce import refuse_other_folder
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
@@ -93,6 +94,37 @@ def doctor(
         typer.echo(str(fault))
     typer.echo(f"{len(faults) or 'no'} fault{'' if len(faults) == 1 else 's'} found for {study}")
     raise typer.Exit(1 if faults else 0)
+
+
+@app.command()
+def plan(
+    study: Annotated[str, typer.Argument(help="of which all jobs are planned")] = BASE_STUDY,
+    as_json: Annotated[bool, typer.Option("--json", help="seconds, bytes, FLOPs as JSON")] = False,
+    device: Annotated[
+        str | None, typer.Option(help="cpu or gpu; else by the teacher's size")
+    ] = None,
+) -> None:
+    """Say what a study will cost, before anything runs: jobs, tokens, FLOPs, hours, memory, disk.
+
+    Estimates by formulas on models and sizes (docs/planning.md); hours are those of cores,
+    or of GPUs.
+    """
+    root = Path.cwd()
+    try:
+        refuse_other_folder(root)
+        if device not in (None, "cpu", "gpu"):
+            raise InputError(f"--device is {device}", "give cpu or gpu, or leave it out")
+        plans = [
+            plan_study(one, jobs_of(one.study, root), root, device) for one in members(root, study)
+        ]
+    except InputError as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(2) from None
+    if as_json:
+        typer.echo(json.dumps([one.to_json() for one in plans], indent=1))
+    else:
+        for one in plans:
+            Console().print(as_table(one))
 
 
 def audit_alone() -> None:

@@ -1,0 +1,240 @@
+"""What one job of each rule computes, in tokens, FLOPs, seconds, memory and disk."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mechdistill.planning.device import CPU, Device
+from mechdistill.planning.sizes import Model, Sizes
+from mechdistill.study import Study
+
+START = 1.0
+"""Seconds of every job: reading and writing files."""
+BARE = 450 * 2**20
+"""Bytes of memory of a job that has torch loaded."""
+OF_THE_ENCODER = 0.13
+"""Seconds to embed the windows of 48 tokens of reasoning, on one core; 8 times that for a curve."""
+CORRUPTIONS = 4
+"""Twin and phase of each pair of runs (K1, K2, and the sham in both phases)."""
+RANKINGS = 9
+"""Orders of heads of a phase that are patched in bins, beside random draws."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """Of one job. FLOPs are floating-point operations, `memory` and `disk` bytes."""
+
+    tokens: float = 0.0
+    flops: float = 0.0
+    seconds: float = 0.0
+    memory: float = 0.0
+    disk: float = 0.0
+
+    def __add__(self, other: Work) -> Work:
+        """Both one after the other in one job: memory is the larger."""
+        return Work(
+            self.tokens + other.tokens,
+            self.flops + other.flops,
+            self.seconds + other.seconds,
+            max(self.memory, other.memory),
+            self.disk + other.disk,
+        )
+
+    def times(self, factor: float) -> Work:
+        """So often in one job."""
+        return Work(
+            factor * self.tokens,
+            factor * self.flops,
+            factor * self.seconds,
+            self.memory,
+            factor * self.disk,
+        )
+
+
+@dataclass(frozen=True)
+class Planner:
+    """Formulas of the rules of one study on one device."""
+
+    study: Study
+    sizes: Sizes
+    teacher: Model
+    student: Model
+    device: Device
+
+    def of(self, rule: str, jobs: int) -> Work:
+        """A job of the rule, the mean one where `jobs` of them differ (teacher and students)."""
+        planned = self._models(rule, jobs)
+        base = Work(seconds=START, memory=BARE)
+        return base if planned is None else base + planned
+
+    def _models(self, rule: str, jobs: int) -> Work | None:
+        study, teacher, student = self.study, self.teacher, self.student
+        notes, text = study.data.splits, self.sizes.text
+        evaluated = notes.validation + notes.test
+        every = notes.training + evaluated + notes.ranking + notes.patching
+        samples = study.distil.morsd.samples * notes.training
+        distil = study.distil
+        match rule:
+            case "train_teacher":
+                made = study.teacher.training
+                assert made is not None
+                return self._train(teacher, made.steps, made.batch_size, text)
+            case "convert_teacher":
+                stored = teacher.parameters * self.device.width
+                return Work(seconds=2.3e-7 * teacher.parameters, memory=3 * stored, disk=stored)
+            case "fine_tune_teacher":
+                tuned = study.teacher.fine_tuning
+                assert tuned is not None
+                if not tuned.steps:
+                    return Work(disk=teacher.parameters * self.device.width)
+                return self._train(teacher, tuned.steps, tuned.batch_size, text)
+            case "compare_with_zero_shot":
+                shown = notes.ranking + notes.patching
+                return self._generate(teacher, shown) + self._read(teacher, 4 * notes.ranking)
+            case "generate_teacher_traces":
+                return self._generate(teacher, every)
+            case "sample_traces":
+                return self._generate(teacher, samples)
+            case "score_heads" | "watch_heads":
+                return self._read(teacher, 2 * notes.ranking)
+            case "cache_targets" | "cache_random_targets":
+                return self._read(teacher, notes.training) + self._targets(notes.training)
+            case "cache_sample_targets":
+                return self._read(teacher, samples) + self._targets(samples)
+            case "measure_difficulty":
+                return self._read(student, samples)
+            case "train_reasoning_encoder":
+                encoder = distil.semcot.encoder
+                epochs = encoder.projection_epochs + encoder.epochs
+                steps = epochs * notes.training // encoder.batch_size
+                return self._train(teacher, steps, encoder.batch_size, self.sizes.reasoning)
+            case "train_base_student":
+                base = distil.base
+                return self._train(student, base.steps, base.batch_size, self.sizes.prompt)
+            case "pool_student_heads":
+                return self._read(student, 2 * notes.ranking)
+            case "train_student":
+                training = distil.training
+                return self._train(student, training.steps, training.batch_size, text)
+            case "try_setting":
+                trial = self._train(student, distil.tuning.steps, distil.training.batch_size, text)
+                return trial + self._generate(student, notes.validation)
+            case "decode_model":
+                return self._mean_model(
+                    self._generate(teacher, evaluated), self._generate(student, evaluated), jobs
+                )
+            case "score_model":
+                mean = self._mean_model(
+                    self._read(teacher, 2 * notes.test), self._read(student, 2 * notes.test), jobs
+                )
+                return mean + self._embed(notes.test + 8 * study.evaluate.curve_examples)
+            case "train_simulator":
+                simulator = study.evaluate.simulator
+                assert simulator is not None
+                return Work(seconds=0.01 * simulator.steps * simulator.batch_size)
+            case "simulate_answers":
+                models = 1 + len(distil.methods) * len(distil.seeds)
+                return self._embed(models * notes.test // 3)
+            case "check_corruptions":
+                return self._generate(teacher, 3 * notes.patching) + self._embed(3 * notes.patching)
+            case "patch_single_heads":
+                branches = teacher.layers * teacher.heads * 2 * 2 * 2 * notes.patching
+                return self._patch(branches, 0.6) + self._read(teacher, 2 * 2 * notes.patching)
+            case "patch_margin":
+                branches = self._conditions(study.patching.bins) * 3 * 2 * CORRUPTIONS
+                return self._patch(branches * notes.patching, 1.0) + self._read(
+                    teacher, 2 * CORRUPTIONS * notes.patching
+                )
+            case "patch_generated":
+                patching = study.patching
+                runs = self._conditions(patching.generated_bins) * 2 * 2 * CORRUPTIONS
+                return self._generate(
+                    teacher,
+                    runs * patching.generated_examples,
+                    batch=patching.batch_size,
+                    prompts=CORRUPTIONS * patching.generated_examples,
+                )
+        return None
+
+    def _conditions(self, bins: tuple[int, ...]) -> int:
+        return len(bins) * (RANKINGS + self.study.patching.random_draws)
+
+    def _mean_model(self, teacher: Work, student: Work, jobs: int) -> Work:
+        mean = teacher.times(1 / jobs) + student.times((jobs - 1) / jobs)
+        return Work(mean.tokens, mean.flops, mean.seconds, mean.memory, mean.disk)
+
+    def _train(self, model: Model, steps: int, batch: int, length: float) -> Work:
+        """Three times a forward pass; weights, gradient and two moments in 4 bytes each."""
+        tokens = steps * batch * length
+        flops = 3 * model.flops(tokens, length)
+        held = batch * length
+        activations = held * (model.layers * 34 * model.hidden * 4 + 12 * model.vocabulary)
+        stored = 4 * model.parameters
+        return Work(
+            tokens,
+            flops,
+            flops / self.device.training_rate(model)
+            + tokens * model.vocabulary * self.device.logit_seconds,
+            BARE + 4 * stored + activations,
+            2 * stored,  # the model and its last checkpoint
+        )
+
+    def _read(self, model: Model, notes: float) -> Work:
+        """Forward passes over prompts with their reasoning."""
+        tokens = notes * self.sizes.text
+        flops = model.flops(tokens, self.sizes.text)
+        logits = self.study.heads.batch_size * self.sizes.text * model.vocabulary * 4
+        return Work(
+            tokens,
+            flops,
+            flops / (self.device.forward * self.device.training_rate(model)),
+            BARE + self.device.width * model.parameters + logits,
+            tokens * 8,
+        )
+
+    def _generate(
+        self, model: Model, notes: float, batch: int | None = None, prompts: float | None = None
+    ) -> Work:
+        """Prompts read once, then a token at a time with a cache of keys and values."""
+        text = self.sizes.text
+        read = self.sizes.prompt * (notes if prompts is None else prompts)
+        tokens = read + notes * self.sizes.reasoning
+        flops = model.flops(tokens, text)
+        cache = model.cache_bytes((batch or self.study.traces.batch_size) * text, self.device.width)
+        return Work(
+            tokens,
+            flops,
+            flops / (self.device.generation * self.device.training_rate(model)),
+            BARE + self.device.width * model.parameters + cache,
+            tokens * 8,
+        )
+
+    def _patch(self, branches: float, share: float) -> Work:
+        """Branches of one position each, through that share of the layers."""
+        tokens = branches * self.sizes.decisions / 2
+        flops = share * self.teacher.flops(tokens, self.sizes.text)
+        wide = self.study.patching.branches_per_pass * self.teacher.vocabulary * 4
+        return Work(
+            tokens,
+            flops,
+            flops / (self.device.forward * self.device.training_rate(self.teacher)),
+            BARE + self.device.width * self.teacher.parameters + wide,
+            tokens * 4,
+        )
+
+    def _embed(self, traces: float) -> Work:
+        """The text encoder over windows of reasoning; it runs on the processor."""
+        seconds = OF_THE_ENCODER * traces * self.sizes.reasoning / 48
+        return Work(seconds=seconds, memory=BARE + 600 * 2**20)
+
+    def _targets(self, notes: float) -> Work:
+        """Log-probabilities and their tokens, and what the heads did, in float32."""
+        kept = notes * self.sizes.reasoning
+        return Work(disk=kept * (12 * self.study.distil.teacher_top_k + 20))
+
+
+def chosen_device(teacher: Model, name: str | None, gpu: Device, large: int) -> Device:
+    """The device that was named, else a graphics card for a large teacher."""
+    if name is None:
+        return gpu if teacher.parameters >= large else CPU
+    return gpu if name == "gpu" else CPU
