@@ -123,8 +123,10 @@ def plan(
     if as_json:
         typer.echo(json.dumps([one.to_json() for one in plans], indent=1))
     else:
+        console = Console()
+        console.width = max(console.width, 100)  # no number is cut, however narrow the terminal
         for one in plans:
-            Console().print(as_table(one))
+            console.print(as_table(one))
 
 
 def audit_alone() -> None:
