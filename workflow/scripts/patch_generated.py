@@ -38,7 +38,9 @@ def main() -> None:
     p = Parameters.from_json(args.params)
     torch.set_num_threads(1)
     check_arguments(args, *INPUTS[1:], split="patching")
-    examples = read_examples(args.examples, "patching")[: p["patching.generated_examples"]]
+    examples = read_examples(args.examples, "patching")
+    # of those that show both phases: a weak teacher's first few may show none
+    traces = eligible_traces(read_traces(args.traces, "patching"), examples)
     reader = Reader.from_files(
         examples, args.label_space, args.tokenizer, p["text_encoder"], p["traces.early_tokens"]
     )
@@ -46,7 +48,7 @@ def main() -> None:
     bins, draws = p["patching.generated_bins"], p["patching.random_draws"]
     table = patch_design(
         load_model(args.model, args.config),
-        eligible_traces(read_traces(args.traces, "patching"), examples),
+        traces[: p["patching.generated_examples"]],
         read_twins(args.twins),
         plan(rankings, size, bins=bins, draws=draws, seed=p["patching.seed"]),
         reader,
