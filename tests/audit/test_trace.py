@@ -98,6 +98,15 @@ def test_the_tree_shows_value_hashes_parameters_and_what_lies_outside(root):
     assert hashlib.sha256(b"[]").hexdigest()[:12] in text
 
 
+def test_a_file_whose_record_is_gone_is_not_taken_for_one_from_outside(root):
+    (root / "provenance/runs/tiny/score.json").unlink()
+    console = Console(width=200, record=True, file=(root / "out").open("w"))
+    console.print(as_tree(trace_file(read_records(root, "tiny")[0], root, TABLE), TABLE))
+    (line,) = (line for line in console.export_text().splitlines() if SCORES in line)
+    assert "no record" in line
+    assert "outside" not in line
+
+
 def test_a_cell_is_found_by_name_or_words_and_an_unclear_one_lists_the_choices(root):
     assert find_cell(root / TABLE, "mech, f1: value") == ("mech, f1: value", 0.5)
     assert find_cell(root / TABLE, "MECH macro value") == ("mech, f1_macro: value", 0.4)

@@ -154,9 +154,13 @@ def _origin(
 def _add(tree: Tree, origin: Origin) -> None:
     state = "" if origin.now == "as recorded" else f" [red]{origin.now}[/]"
     job = origin.job
-    made = "from outside" if job is None else f"by {job.job}"
-    above = ", see above" if origin.again else ""
-    line = f"{escape(origin.path)}  {origin.sha256[:DIGITS]}{state}  [dim]{escape(made)}{above}[/]"
+    if job is not None:
+        made = f"[dim]by {escape(job.job)}{', see above' if origin.again else ''}[/]"
+    elif origin.path.startswith(f"{RESULTS}/"):  # its record is gone or cannot be read
+        made = "[red]no record says what made it[/]"
+    else:
+        made = "[dim]from outside[/]"
+    line = f"{escape(origin.path)}  {origin.sha256[:DIGITS]}{state}  {made}"
     node = tree.add(line)
     if job is None or origin.again:
         return
