@@ -11,7 +11,7 @@ from rich.console import Console
 
 from mechdistill.artifacts import BASE_STUDY
 from mechdistill.audit.check import audit as audit_study
-from mechdistill.audit.record import read_records
+from mechdistill.audit.record import all_records
 from mechdistill.audit.trace import as_plain, as_tree, find_cell, relative_path, trace_file
 from mechdistill.doctor import described, examine, members
 from mechdistill.errors import InputError
@@ -63,8 +63,7 @@ def trace(
         refuse_other_folder(root)
         path = relative_path(root, file)
         found = None if cell is None else find_cell(root / path, cell)
-        records, _ = read_records(root, Path(path).parts[1])
-        origin = trace_file(records, root, path)
+        origin = trace_file(all_records(root), root, path)
     except InputError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(2) from None

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from mechdistill.audit.record import read_records
+from mechdistill.audit.record import all_records, read_records
 from mechdistill.audit.trace import as_plain, as_tree, find_cell, relative_path, trace_file
 from mechdistill.errors import InputError
 
@@ -18,7 +18,9 @@ NOTES, SCORES, TABLE, FIGURE = (
 )
 
 
-def write_job(root: Path, rule: str, inputs: list[str], outputs: list[str], **parameters) -> None:
+def write_job(
+    root: Path, rule: str, inputs: list[str], outputs: list[str], study: str = "tiny", **parameters
+) -> None:
     def described(paths: list[str]) -> list[dict[str, object]]:
         return [
             {
@@ -30,7 +32,7 @@ def write_job(root: Path, rule: str, inputs: list[str], outputs: list[str], **pa
         ]
 
     record = {
-        "study": "tiny",
+        "study": study,
         "rule": rule,
         "job": rule,
         "command": [f"workflow/scripts/{rule}.py", *outputs],
@@ -44,7 +46,7 @@ def write_job(root: Path, rule: str, inputs: list[str], outputs: list[str], **pa
         "started": "2026-01-01T00:00:00+00:00",
         "ended": "2026-01-01T00:00:01+00:00",
     }
-    file = root / "provenance/runs/tiny" / f"{rule}.json"
+    file = root / "provenance/runs" / study / f"{rule}.json"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps(record), encoding="utf-8")
 
@@ -117,6 +119,15 @@ def test_a_cell_is_found_by_name_or_words_and_an_unclear_one_lists_the_choices(r
         find_cell(root / TABLE, "morsd")
     with pytest.raises(InputError, match="has no cells"):
         find_cell(root / FIGURE, "anything")
+
+
+def test_a_joined_study_is_traced_into_its_members(root):
+    table = "results/joined/table.csv"
+    (root / "results/joined").mkdir()
+    (root / table).write_text("method,value\nmech,0.5\n", encoding="utf-8")
+    write_job(root, "join", [TABLE], [table], study="joined")
+    origin = trace_file(all_records(root), root, table)
+    assert [job.rule for job in origin.jobs()] == ["join", "draw", "score", "make_notes"]
 
 
 def test_a_file_from_elsewhere_is_refused(root):

@@ -97,6 +97,12 @@ def read_records(root: Path, study: str) -> tuple[list[Record], list[Finding]]:
     return records, findings
 
 
+def all_records(root: Path) -> list[Record]:
+    """The readable records of every study: a joined one goes back to those of its members."""
+    folders = sorted(path for path in (root / RUNS).glob("*") if path.is_dir())
+    return [record for folder in folders for record in read_records(root, folder.name)[0]]
+
+
 def producers(records: Iterable[Record]) -> dict[str, Record]:
     """Path -> the record of the job that made it (of two that claim it, the first)."""
     made: dict[str, Record] = {}

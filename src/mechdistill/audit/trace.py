@@ -104,7 +104,7 @@ def trace_file(records: Sequence[Record], root: Path, path: str) -> Origin:
     """The jobs and files behind `path`, from the records of its study.
 
     Args:
-        records: of the study.
+        records: of the study, and of those that it is made from.
         root: the checkout.
         path: relative to it.
 
