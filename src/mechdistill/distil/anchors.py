@@ -10,7 +10,7 @@ from torch import Tensor
 
 from mechdistill.data.examples import Example
 from mechdistill.data.labels import LabelSpace
-from mechdistill.heads.anchors import unembed_anchor
+from mechdistill.heads.anchors import unembed_anchors
 from mechdistill.heads.places import anchor_ids
 from mechdistill.models.families import family_of
 
@@ -25,9 +25,9 @@ def anchors_by_example(
     """
     unembedding: Tensor = family_of(model).unembedding(model).weight  # type: ignore[assignment]
     gain, _ = family_of(model).final_norm(model)
-    return {
-        example.example: unembed_anchor(
-            unembedding, gain, anchor_ids(example, space, tokenizer)
-        ).clone()
-        for example in examples
-    }
+    known = list(examples)
+    if not known:
+        return {}
+    anchors = [anchor_ids(example, space, tokenizer) for example in known]
+    found = unembed_anchors(unembedding, gain, anchors)
+    return {example.example: anchor for example, anchor in zip(known, found, strict=True)}

@@ -17,27 +17,34 @@ AnchorSpace = Literal["unembed", "embed", "context"]
 ANCHOR_SPACES: tuple[AnchorSpace, ...] = get_args(AnchorSpace)
 
 
-def unembed_anchor(unembedding: Tensor, gain: Tensor, anchors: Sequence[Sequence[int]]) -> Tensor:
-    """The direction of the residual stream that raises the anchors' logits over all others.
+Anchors = Sequence[Sequence[int]]
+"""Token ids of each anchor of one example."""
 
-    Mean over anchors of the mean of their tokens' unembedding rows, the mean row of the matrix
-    removed (it raises every logit alike), times the gain of the final norm.
+
+def unembed_anchors(unembedding: Tensor, gain: Tensor, examples: Sequence[Anchors]) -> Tensor:
+    """The directions of the residual stream that raise the anchors' logits over all others.
+
+    Mean over an example's anchors of the mean of their tokens' unembedding rows, the mean row of
+    the matrix removed (it raises every logit alike), times the gain of the final norm.
 
     Args:
         unembedding: [V, d].
         gain: of the final norm [d].
-        anchors: token ids of each anchor of one example.
+        examples: anchors of each, B of them.
 
     Returns:
-        [d].
+        [B, d].
+
+    Raises:
+        ValueError: an example has no anchor, or an anchor no token.
     """
-    centroid = _centroid(unembedding, anchors)
-    return (centroid - unembedding.mean(0, dtype=centroid.dtype)) * gain
+    centroids = embed_anchors(unembedding, examples)
+    return (centroids - unembedding.mean(0, dtype=centroids.dtype)) * gain
 
 
-def embed_anchor(embedding: Tensor, anchors: Sequence[Sequence[int]]) -> Tensor:
+def embed_anchors(embedding: Tensor, examples: Sequence[Anchors]) -> Tensor:
     """Mean over anchors of the mean of their tokens' input embeddings; shapes as above."""
-    return _centroid(embedding, anchors)
+    return torch.stack([_centroid(embedding, anchors) for anchors in examples])
 
 
 def context_anchor(residual: Tensor, mentions: Tensor) -> Tensor:
@@ -51,12 +58,12 @@ def context_anchor(residual: Tensor, mentions: Tensor) -> Tensor:
         [B, d]; zero for an example that names no anchor in its prompt.
     """
     weights = mentions.to(residual.dtype)
-    total = torch.einsum("bt,btd->bd", weights, residual)
+    total = (weights[:, None] @ residual)[:, 0]
     wide = total.to(torch.promote_types(residual.dtype, torch.float32))
     return wide / mentions.sum(1, True).clamp_min(1)
 
 
-def _centroid(rows: Tensor, anchors: Sequence[Sequence[int]]) -> Tensor:
+def _centroid(rows: Tensor, anchors: Anchors) -> Tensor:
     if not anchors or not all(anchors):
         raise ValueError("an example needs at least one anchor, and each anchor a token")
     wide = torch.promote_types(rows.dtype, torch.float32)

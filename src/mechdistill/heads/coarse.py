@@ -119,11 +119,11 @@ def _kurtosis(rows: Tensor, visible: Tensor, minimum_keys: int, *, times_keys: b
     wide = rows.to(torch.promote_types(rows.dtype, torch.float32))  # m4 underflows in half
     n = visible.sum(-1, keepdim=True)
     seen = visible.to(wide.dtype)  # as a number once, and not for each head
-    values = wide * seen * n if times_keys else wide * seen
+    values = wide * (seen * n if times_keys else seen)
     divisor = n.clamp_min(1)
-    centred = (values - values.sum(-1, keepdim=True) / divisor) * seen
-    squares = centred.square()
+    mean = values.sum(-1, keepdim=True) / divisor
+    squares = torch.addcmul(values, mean, seen, value=-1).square()  # 0 on what is not visible
     variance = squares.sum(-1) / divisor.squeeze(-1)
-    fourth = squares.square().sum(-1) / divisor.squeeze(-1)
+    fourth = torch.linalg.vector_norm(squares, dim=-1).square() / divisor.squeeze(-1)
     kappa = fourth / (variance + EPSILON).square() - 3
     return kappa.masked_fill(n.squeeze(-1) < minimum_keys, torch.nan)

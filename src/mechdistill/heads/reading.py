@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from transformers import DynamicCache
 
-from mechdistill.heads.anchors import AnchorSpace, context_anchor, embed_anchor, unembed_anchor
+from mechdistill.heads.anchors import AnchorSpace, context_anchor, embed_anchors, unembed_anchors
 from mechdistill.heads.coarse import attention_mass
 from mechdistill.heads.places import Places
 from mechdistill.heads.refine import match_on_distance
@@ -123,16 +123,21 @@ class Reading:
 
     def anchor(self, space: AnchorSpace, layer: int) -> Tensor:
         """c_anchor(x) in the given residual space [B, d]; only `context` depends on the layer."""
-        family = family_of(self.model)
         if space == "context":
             return self.context[layer]
-        if space == "embed":
-            rows = self.model.get_input_embeddings().weight
-            return torch.stack([embed_anchor(rows, places.anchors) for places in self.places])
+        return self._embed_anchors if space == "embed" else self._unembed_anchors
+
+    @cached_property
+    def _embed_anchors(self) -> Tensor:
+        rows = self.model.get_input_embeddings().weight
+        return embed_anchors(rows, [places.anchors for places in self.places])
+
+    @cached_property
+    def _unembed_anchors(self) -> Tensor:
+        family = family_of(self.model)
         unembedding: Any = family.unembedding(self.model)
         gain, _ = family.final_norm(self.model)
-        rows = unembedding.weight
-        return torch.stack([unembed_anchor(rows, gain, places.anchors) for places in self.places])
+        return unembed_anchors(unembedding.weight, gain, [places.anchors for places in self.places])
 
     def shortlist(self, *, matched: bool = False) -> tuple[Tensor, Tensor]:
         """Which mentions each refinement slot counts as shortlist and near-miss, bool [B, R, P].

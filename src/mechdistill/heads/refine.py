@@ -28,10 +28,7 @@ def mean_cosine(query: Tensor, key: Tensor, members: Tensor) -> Tensor:
     Returns:
         [B, H, Q]; NaN where the set is empty.
     """
-    cosines = normalize(query, dim=-1) @ normalize(key, dim=-1).transpose(-1, -2)
-    count = members.sum(-1)[:, None]
-    mean = (cosines * members[:, None]).sum(-1) / count.clamp_min(1)
-    return mean.masked_fill(count == 0, torch.nan)
+    return _mean_over(_cosines(query, key), members)
 
 
 def loop_back(query: Tensor, key: Tensor, shortlist: Tensor, near_miss: Tensor) -> Tensor:
@@ -46,7 +43,8 @@ def loop_back(query: Tensor, key: Tensor, shortlist: Tensor, near_miss: Tensor) 
     Returns:
         [B, H, Q]; NaN where either set is empty.
     """
-    return mean_cosine(query, key, shortlist) - mean_cosine(query, key, near_miss)
+    cosines = _cosines(query, key)
+    return _mean_over(cosines, shortlist) - _mean_over(cosines, near_miss)
 
 
 def helpfulness(writes: Tensor, gradient: Tensor) -> Tensor:
@@ -115,3 +113,15 @@ def match_on_distance(
             kept.add(s)
             partners.add(n)
     return tuple(sorted(kept)), tuple(sorted(partners))
+
+
+def _cosines(query: Tensor, key: Tensor) -> Tensor:
+    """[B, H, Q, P]."""
+    return normalize(query, dim=-1) @ normalize(key, dim=-1).transpose(-1, -2)
+
+
+def _mean_over(cosines: Tensor, members: Tensor) -> Tensor:
+    """[B, H, Q]; NaN where the set is empty."""
+    count = members.sum(-1)[:, None]
+    mean = (cosines * members[:, None]).sum(-1) / count.clamp_min(1)
+    return mean.masked_fill(count == 0, torch.nan)

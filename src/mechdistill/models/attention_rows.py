@@ -24,13 +24,14 @@ def attention_rows(
         cap: soft-capping, logits = cap * tanh(logits / cap); None is none.
     """
     logits = _by_group(query, key).matmul(key.transpose(2, 3)).reshape(*query.shape[:3], -1)
-    logits = logits.float() * scaling
+    logits = logits.float()
     if cap is not None:
-        logits = torch.tanh(logits / cap) * cap
-    seen = visible[:, None]
-    # not masked_fill: it takes twice as long where the mask is the same for all heads
-    logits = torch.where(seen, logits, torch.finfo(torch.float32).min)
-    return torch.softmax(logits, dim=-1) * seen
+        logits, scaling = torch.tanh(logits * (scaling / cap)), cap
+    # a mask that is the same for all heads is added in a fourth of the time it takes to fill it in
+    hidden = (~visible[:, None]).float() * torch.finfo(torch.float32).min
+    rows = torch.softmax(torch.add(hidden, logits, alpha=scaling), dim=-1)
+    sees = visible.any(-1)
+    return rows if sees.all() else rows * sees[:, None, :, None]
 
 
 def mix(rows: Tensor, value: Tensor) -> Tensor:
