@@ -17,10 +17,10 @@ LONG = 2048
 """Tokens from which the targets count."""
 TURNS = {256: 5, 512: 7, 1024: 7, 2048: 7, 4096: 3, 8192: 1}
 """Timed turns of the quick ways by prompt length."""
-SLOW_TURNS = {512: 5, 1024: 3, 2048: 1}
+SLOW_TURNS = {512: 5, 1024: 3, 2048: 1, 4096: 1}
 """Of the ways that make whole matrices; beyond, they are not run."""
 EAGER_ONCE = 4096
-"""There eager attention alone takes its one turn, if memory allows."""
+"""There eager attention alone takes its turns, if memory allows."""
 HEADS = (6, 12, 24, 48)
 EXAMPLES = (1, 2, 4, 8)
 SETS = (4, 16, 64, 256)
@@ -105,7 +105,7 @@ def scoring_examples(examples: int, tokens: int = 256) -> Case:
 
 def sweep(tokens: int, model: str = MODEL, turns: int | None = None) -> Case:
     """Patching by prompt length; a pass each is 2 + 2 CONDITIONS passes."""
-    few = {512: 1, 1024: 1}.get(tokens, 0) if turns is None else turns
+    few = {512: 1, 1024: 1, 2048: 1}.get(tokens, 0) if turns is None else turns
     setting = {"model": model, "tokens": tokens, "conditions": CONDITIONS}
     why = "not run: minutes a turn" if tokens > 512 else ""
     ways = [

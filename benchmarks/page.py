@@ -25,10 +25,12 @@ INTRODUCTION = """\
 `make bench` measures and writes this page; it goes on where it stopped. Every way of doing a piece
 of work runs in a process of its own on one thread. The ways of a case take turns, in alternating
 order; a ratio is taken turn by turn and told by its median and quartiles, so that other load hits
-both alike. Times are CPU seconds. Memory is the peak of the first turn over what was resident
-before it; weights and loaded code are not counted. A way too slow for a second turn is compared by
-first turns. Ways are checked to give the same values. "Target" is what the project promised itself
-before measuring; a missed one is written as missed.
+both alike. Times are CPU seconds. Memory is the peak of a first turn over what was resident before
+it, freed memory being given back at once; weights and loaded code are not counted. In the timed
+turns after it every process keeps freed memory, as the jobs of the workflow do: a kernel that
+clears pages anew for every large tensor would be timed along. A way too slow for a timed turn is
+compared by first turns. Ways are checked to give the same values. "Target" is what the project
+promised itself before measuring; a missed one is written as missed.
 
 """
 
