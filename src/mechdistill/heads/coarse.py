@@ -125,5 +125,5 @@ def _kurtosis(rows: Tensor, visible: Tensor, minimum_keys: int, *, times_keys: b
     squares = torch.addcmul(values, mean, seen, value=-1).square()  # 0 on what is not visible
     variance = squares.sum(-1) / divisor.squeeze(-1)
     fourth = torch.linalg.vector_norm(squares, dim=-1).square() / divisor.squeeze(-1)
-    kappa = fourth / (variance + EPSILON).square() - 3
+    kappa: Tensor = fourth / (variance + EPSILON).square() - 3
     return kappa.masked_fill(n.squeeze(-1) < minimum_keys, torch.nan)
