@@ -10,6 +10,7 @@ from transformers import DynamicCache
 from mechdistill.models.tap import (
     Intervention,
     Tap,
+    _plain_weight,
     attach,
     head_writes,
     pooled_write,
@@ -128,6 +129,50 @@ def test_each_head_write_is_its_slice_of_the_projection(tapped, batch):
     for head in range(HEADS):
         expected = mixed[:, head] @ weight[:, head * WIDTH : (head + 1) * WIDTH].T * factor
         torch.testing.assert_close(writes[:, head], expected, **TOLERANCE)
+
+
+class Adapted(nn.Linear):
+    """A projection with a part that its weight does not show, as LoRA has."""
+
+    def forward(self, x):
+        return super().forward(x) + 0.1 * x.flip(-1)[..., : self.out_features]
+
+
+@pytest.mark.parametrize("kind", ["adapted", "hooked"])
+def test_writes_of_a_projection_that_is_more_than_its_weight_are_its_own(tapped, batch, kind):
+    tap, _ = read(tapped, batch)
+    mixed = tap.record[1].mixed
+    block = tapped.model.layers[1]
+    plain = block.self_attn.o_proj
+    changed = Adapted(plain.in_features, plain.out_features) if kind == "adapted" else plain
+    try:
+        if kind == "hooked":
+            hook = plain.register_forward_hook(lambda module, args, output: output * 2)
+        block.self_attn.o_proj = changed
+        writes = head_writes(tapped, 1, mixed)
+        first = mixed.clone()
+        first[:, 1:] = 0
+        through, of_first, bias = (
+            changed(x.transpose(1, 2).flatten(2)) for x in (mixed, first, torch.zeros_like(mixed))
+        )
+        factor = norm_behind(tapped, 1, mixed)
+        torch.testing.assert_close(writes[:, 0], (of_first - bias) * factor, **TOLERANCE)
+        torch.testing.assert_close(writes.sum(1), (through - bias) * factor, **TOLERANCE)
+    finally:
+        block.self_attn.o_proj = plain
+        if kind == "hooked":
+            hook.remove()
+
+
+def test_weight_that_is_not_whole_and_in_memory_is_not_sliced():
+    plain, hooked, partitioned, empty = (nn.Linear(4, 3, bias=False) for _ in range(4))
+    assert _plain_weight(plain) is plain.weight
+    hooked.register_forward_pre_hook(lambda module, args: None)
+    partitioned.weight.ds_id = 7  # as DeepSpeed marks what it partitions
+    empty.weight.data = torch.empty(0)
+    offloaded = nn.Linear(4, 3, device="meta")
+    for projection in (hooked, partitioned, empty, offloaded, Adapted(4, 3)):
+        assert _plain_weight(projection) is None
 
 
 def test_writes_of_a_part_of_the_mixture_add_up_to_those_of_the_whole(tapped, batch):

@@ -219,10 +219,11 @@ AttentionMaskInterface.register(IMPLEMENTATION, sdpa_mask)
 def head_writes(model: nn.Module, layer: int, mixed: Tensor, run: Tensor | None = None) -> Tensor:
     """Delta^h(q): what each head adds to the residual stream, bias excluded.
 
-    Goes through the output projection itself, on block-diagonal input: its weight is never sliced,
-    since sharded, quantised or adapted projections have no plain weight to slice. A norm between
-    projection and residual is linear once its scale is known; the scale is that of the whole block
-    at the slot.
+    Each head's values go through its own columns of the output projection where that is a plain
+    weight in memory. Where it is sharded, quantised, adapted or offloaded there is none to slice:
+    then block-diagonal input goes through the projection itself, at H times the operations. A norm
+    between projection and residual is linear once its scale is known; the scale is that of the
+    whole block at the slot.
 
     Args:
         mixed: mixed values [B, H, Q, D].
@@ -232,10 +233,19 @@ def head_writes(model: nn.Module, layer: int, mixed: Tensor, run: Tensor | None 
         writes [B, H, Q, d]; their sum over heads and the bias's share are what the block adds.
     """
     batch, heads, slots, width = mixed.shape
-    alone = torch.eye(heads, dtype=mixed.dtype, device=mixed.device)
-    blocks = mixed[:, :, :, None, :] * alone[None, :, None, :, None]
-    blocks = blocks.reshape(batch, heads, slots, heads * width)
-    return _written(model, layer, blocks, mixed if run is None else run)
+    whole = mixed if run is None else run
+    weight = _plain_weight(family_of(model).output_projection(model, layer))
+    if weight is None:
+        alone = torch.eye(heads, dtype=mixed.dtype, device=mixed.device)
+        blocks = mixed[:, :, :, None, :] * alone[None, :, None, :, None]
+        blocks = blocks.reshape(batch, heads, slots, heads * width)
+        return _written(model, layer, blocks, whole)
+    writes = torch.einsum("bhqe,dhe->bhqd", mixed, weight.reshape(-1, heads, width))
+    norm = family_of(model).norm_behind_attention(model, layer)
+    if norm is None:
+        return writes
+    block = family_of(model).output_projection(model, layer)(whole.transpose(1, 2).flatten(2))
+    return _normed(writes, block[:, None], norm)
 
 
 def pooled_write(
@@ -281,9 +291,28 @@ def _written(model: nn.Module, layer: int, x: Tensor, run: Tensor) -> Tensor:
     # one call for both: a sharded weight is gathered once
     whole = run.transpose(1, 2).flatten(2)[:, None]
     both: Tensor = projection(torch.cat([x, whole], dim=1))
+    return _normed(_without_bias(projection, x, both[:, :-1]), both[:, -1:], norm)
+
+
+def _normed(writes: Tensor, block: Tensor, norm: tuple[Tensor, float]) -> Tensor:
+    """Writes [B, N, Q, d] behind the norm of what the whole block writes [B, 1, Q, d]."""
     gain, epsilon = norm
-    scale = (both[:, -1:].float().square().mean(-1, keepdim=True) + epsilon).rsqrt()
-    return (_without_bias(projection, x, both[:, :-1]) * scale * gain).to(x.dtype)
+    scale = (block.float().square().mean(-1, keepdim=True) + epsilon).rsqrt()
+    return (writes * scale * gain).to(writes.dtype)
+
+
+def _plain_weight(projection: nn.Module) -> Tensor | None:
+    """Weight [d, H * D] of a projection that is nothing but a linear map in memory, else None."""
+    # the exact types: adapters and quantised layers are subclasses, and so are sharded tensors;
+    # DeepSpeed empties the parameters that it partitions, accelerate sends offloaded ones to meta
+    hooked = projection._forward_pre_hooks or projection._forward_hooks
+    if type(projection) is not nn.Linear or hooked:
+        return None
+    weight: Tensor = projection.weight
+    whole = weight.shape == (projection.out_features, projection.in_features)
+    if type(weight) not in (Tensor, nn.Parameter) or weight.is_meta or not whole:
+        return None
+    return None if hasattr(weight, "ds_id") or hasattr(projection, "_hf_hook") else weight
 
 
 def _without_bias(projection: nn.Module, x: Tensor, written: Tensor) -> Tensor:
