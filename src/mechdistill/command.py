@@ -11,10 +11,13 @@ from rich.console import Console
 
 from mechdistill.artifacts import BASE_STUDY
 from mechdistill.audit.check import audit as audit_study
+from mechdistill.audit.check import audit_crate
+from mechdistill.audit.crate import crate_folder
 from mechdistill.audit.record import all_records
 from mechdistill.audit.trace import as_plain, as_tree, find_cell, relative_path, trace_file
 from mechdistill.doctor import described, examine, members
 from mechdistill.errors import InputError
+from mechdistill.export.crate import export_study
 from mechdistill.planning.plan import as_table, jobs_of, plan_study
 from mechdistill.reproduce import refuse_other_folder
 
@@ -28,7 +31,9 @@ def main() -> None:
 
 @app.command()
 def audit(
-    study: Annotated[str, typer.Argument(help="its results lie in results/STUDY")] = BASE_STUDY,
+    study: Annotated[
+        str, typer.Argument(help="its results lie in results/STUDY; or the folder of an export")
+    ] = BASE_STUDY,
     as_json: Annotated[bool, typer.Option("--json", help="findings as JSON")] = False,
     bytes_only: Annotated[
         bool, typer.Option("--bytes-only", help="do not derive the report's numbers once more")
@@ -41,12 +46,41 @@ def audit(
     root = Path.cwd()
     try:
         refuse_other_folder(root)
-        verdict = audit_study(root, study, numbers=not bytes_only, replay=replay)
+        crate = crate_folder(root, study)
+        if crate is None:
+            verdict = audit_study(root, study, numbers=not bytes_only, replay=replay)
+        elif replay:
+            raise InputError("--replay is for results of this checkout", "leave it away")
+        else:
+            verdict = audit_crate(crate, root, numbers=not bytes_only)
     except InputError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(2) from None
     typer.echo(json.dumps(verdict.to_json(), indent=1) if as_json else str(verdict))
     raise typer.Exit(0 if verdict.clean else 1)
+
+
+@app.command()
+def export(
+    study: Annotated[str, typer.Argument(help="its results lie in results/STUDY")],
+    out: Annotated[Path, typer.Argument(help="the folder to make")],
+    with_findings: Annotated[
+        bool, typer.Option("--with-findings", help="export even what an audit finds wrong")
+    ] = False,
+) -> None:
+    """Write a finished study as a Workflow Run RO-Crate that others can audit."""
+    root = Path.cwd()
+    try:
+        refuse_other_folder(root)
+        done = export_study(root, study, out, with_findings=with_findings)
+    except InputError as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(2) from None
+    stayed = f", {done.kept_back} kept back (restricted data)" if done.kept_back else ""
+    typer.echo(
+        f"{out}: {done.files} files of results{stayed}, {done.bytes / 1e6:.0f} MB, "
+        f"{done.findings or 'no'} findings\nto look at it again: mechdistill audit {out}"
+    )
 
 
 @app.command()

@@ -20,22 +20,38 @@ def workplace() -> Iterator[Path]:
         yield Path(folder)
 
 
-def run_again(record: Record, root: Path, folder: Path, environment: Mapping[str, str]) -> None:
+def run_again(
+    record: Record,
+    root: Path,
+    folder: Path,
+    environment: Mapping[str, str],
+    code: Path | None = None,
+) -> None:
     """Run the recorded job in `folder`, where its outputs appear under their own paths.
 
     Inputs that `folder` already holds, from jobs run there before, are taken from there, all
-    others from the checkout at `root`, which is not changed. `environment` is the driver's
-    (`reproduce.warm_process`): scripts are forked from its warm process.
+    others from `root`, which is not changed.
+
+    Args:
+        record: of the job.
+        root: the checkout, or the exported study.
+        folder: where it runs.
+        environment: the driver's (`reproduce.warm_process`): scripts are forked from its warm
+            process.
+        code: the checkout whose script runs where `root` is an exported study. Its records are a
+            stranger's: their commands may name nothing outside.
 
     Raises:
-        InputError: an input is missing, or the script fails.
+        InputError: an input is missing, the script fails, or the command leads outside.
     """
+    if code is not None:
+        _refuse_leading_out(record)
     for file in record.inputs:
         _link(root / file.path, folder / file.path)
     report = folder / f"{record.name}.report"
     script, *rest = record.command
     arguments = [
-        *(str(report), str(root / script), *rest),
+        *(str(report), str((code or root) / script), *rest),
         *("--params", json.dumps(record.parameters)),
     ]
     child = start_script(arguments, environment, record.threads, folder)
@@ -74,6 +90,19 @@ def in_order(records: Sequence[Record]) -> list[Record]:
     for record in records:
         visit(record, frozenset())
     return list(order.values())
+
+
+def _refuse_leading_out(record: Record) -> None:
+    script, *rest = record.command
+    values = [word.rpartition("=")[2] for word in rest]
+    outside = [path for path in values if path.startswith(("/", "~")) or ".." in Path(path).parts]
+    if script != f"workflow/scripts/{record.rule}.py":
+        outside.insert(0, script)
+    if outside:
+        raise InputError(
+            f"{record.path} names {outside[0]} in its command, which is no file of the study",
+            "do not trust this crate",
+        )
 
 
 def _link(target: Path, link: Path) -> None:

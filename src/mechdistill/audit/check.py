@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from mechdistill.artifacts import RESULTS
-from mechdistill.audit import chain, checkout, notes, record, tree
+from mechdistill.audit import chain, checkout, crate, notes, record, tree
 from mechdistill.audit.finding import Finding, Verdict
 from mechdistill.audit.numbers import wrong_numbers
 from mechdistill.audit.record import File, Record
@@ -15,7 +15,7 @@ from mechdistill.audit.replay import replayed
 from mechdistill.digests import sha256_of
 from mechdistill.errors import InputError
 from mechdistill.provenance.fingerprint import SourceTree
-from mechdistill.provenance.metadata import INCOMPLETE, METADATA, noted_files
+from mechdistill.provenance.metadata import INCOMPLETE, noted_files, notes_folder
 from mechdistill.study import Study, load_study
 
 
@@ -48,6 +48,53 @@ def audit(root: Path, study: str, *, numbers: bool = False, replay: int = 0) -> 
     if numbers:
         findings += wrong_numbers(records, root, restricted=settings.restricted)
     findings += replayed(records, root, replay, restricted=settings.restricted)
+    return _verdict(study, findings, records, files, begin)
+
+
+def audit_crate(folder: Path, root: Path, *, numbers: bool = False) -> Verdict:
+    """Audit an exported study.
+
+    Files, records, notes and parameters are those of the crate; code and lock those of the
+    checkout, and nothing that came with the crate is run. Numbers are derived only where nothing
+    is wrong with the bytes: a forged record could name other commands.
+
+    Args:
+        folder: the crate.
+        root: the checkout.
+        numbers: derive every number and picture of the report once more, too.
+
+    Raises:
+        InputError: the crate holds no study, or none from which numbers can be derived.
+    """
+    begin = time.monotonic()
+    study = crate.study_in(folder)
+    settings = load_study({"study": study}, folder)
+    if numbers and settings.restricted:
+        raise InputError(
+            f"{folder} holds no rows of single examples, since the data of {study} are restricted",
+            "audit what it holds: add --bytes-only",
+        )
+    files = tree.read_tree(folder, study)
+    records, findings = record.read_records(folder, study)
+    findings += [
+        finding
+        for finding in about_files(folder, study, files, records)
+        if finding.code != "MISSING" or not crate.kept_back(finding.where, settings)
+    ]
+    findings += about_records(folder, study, files, records)
+    findings += about_checkout(root, settings, records)
+    if numbers and not findings:
+        findings += wrong_numbers(records, folder, code=root)
+    return _verdict(study, findings, records, files, begin)
+
+
+def _verdict(
+    study: str,
+    findings: list[Finding],
+    records: list[Record],
+    files: dict[str, File],
+    begin: float,
+) -> Verdict:
     size = sum(file.size for file in files.values())
     seconds = time.monotonic() - begin
     return Verdict(study, tuple(findings), len(records), len(files), size, seconds)
@@ -58,7 +105,7 @@ def about_files(
 ) -> Iterator[Finding]:
     """What lies there against what jobs wrote."""
     folder = f"{RESULTS}/{study}/"
-    noted = [path for path in noted_files(root / METADATA) if path.startswith(folder)]
+    noted = [path for path in noted_files(notes_folder(root)) if path.startswith(folder)]
     unfinished = noted_files(root / INCOMPLETE)
     staged = [path for path in tree.staged_files(root) if path.startswith(folder)]
     last = [f"{folder}{name}" for name in tree.LAST]

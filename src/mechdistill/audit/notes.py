@@ -12,7 +12,7 @@ from typing import Any
 
 from mechdistill.audit.finding import Finding
 from mechdistill.audit.record import Record, make_again
-from mechdistill.provenance.metadata import METADATA, note_path
+from mechdistill.provenance.metadata import note_path, notes_folder
 from mechdistill.provenance.run import Job, parse
 
 WRAPPER = ["python", "-m", "mechdistill.provenance.run"]
@@ -28,7 +28,7 @@ class Note:
 
 def read_note(root: Path, path: str) -> Note | None:
     """The note on `path`; None when there is none that can be read."""
-    file = note_path(root / METADATA, Path(path))
+    file = note_path(notes_folder(root), Path(path))
     try:
         content = json.loads(file.read_bytes())
         job = _job(content["shellcmd"])

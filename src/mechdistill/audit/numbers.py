@@ -31,20 +31,21 @@ SHOWN = 5
 
 
 def wrong_numbers(
-    records: Sequence[Record], root: Path, *, restricted: bool = False
+    records: Sequence[Record], root: Path, *, code: Path | None = None, restricted: bool = False
 ) -> Iterator[Finding]:
     """Cells, pictures and lines that the rows do not give.
 
     Args:
         records: of the study.
-        root: the checkout.
+        root: the checkout, or the exported study.
+        code: the checkout whose code derives them where `root` is an exported study.
         restricted: the study's data are restricted: files are named, no cell, value or message.
     """
     deriving = [record for record in records if record.rule in DERIVING]
-    with workplace() as folder, warm_process(root) as environment:
+    with workplace() as folder, warm_process(code or root) as environment:
         for record in in_order(deriving):
             try:
-                run_again(record, root, folder, environment)
+                run_again(record, root, folder, environment, code)
             except InputError as error:
                 what = error.what.replace(f"{root}/", "")
                 said = f"the job {record.job} does not run again" if restricted else what

@@ -73,6 +73,8 @@ class Record(_Read):
     threads: int
     started: datetime
     ended: datetime
+    wall_seconds: float | None = None
+    peak_memory_bytes: int | None = None
 
     @property
     def name(self) -> str:

@@ -9,6 +9,8 @@ from mechdistill.errors import InputError
 
 METADATA = Path(".snakemake", "metadata")
 INCOMPLETE = Path(".snakemake", "incomplete")
+VERSIONED = Path("provenance", "metadata")
+"""Where `METADATA` leads to."""
 LONGEST = 254
 """Characters of a note's file name."""
 
@@ -39,6 +41,11 @@ def refuse_unrecorded_results(root: Path, study: str) -> None:
             f"bring its notes back (git checkout provenance/metadata), or make it anew "
             f"(rm -r results/{study})",
         )
+
+
+def notes_folder(root: Path) -> Path:
+    """Where the notes lie in a checkout, or in an exported study, which holds no state."""
+    return root / (METADATA if (root / METADATA).is_dir() else VERSIONED)
 
 
 def note_path(folder: Path, path: Path) -> Path:
