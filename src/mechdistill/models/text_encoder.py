@@ -1,11 +1,14 @@
 """The frozen sentence encoder e(.) of the text space, the same for every model that is scored.
 
 Its weights come inside an installed package; they are found without importing that package (which
-would import a large library) and checked against a pinned sha256 before they are read.
+would import a large library) and checked against a pinned sha256 before they are read; the files
+beside them against the hashes that the package was built with, which the lock's hash covers.
 """
 
 from __future__ import annotations
 
+import base64
+import importlib.metadata
 import importlib.util
 from collections.abc import Sequence
 from pathlib import Path
@@ -41,8 +44,9 @@ class TextEncoder:
 
         quiet: Any = logging.disable_progress_bar
         quiet()  # else a bar of its own amid the rule's log
-        self._tokenizer = AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
-        self._model = AutoModel.from_pretrained(str(folder), local_files_only=True).eval()
+        source: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
+        self._tokenizer = AutoTokenizer.from_pretrained(str(folder), **source)
+        self._model = AutoModel.from_pretrained(str(folder), use_safetensors=True, **source).eval()
         self._batch_size = batch_size
         self._cache: dict[str, npt.NDArray[np.float32]] = {}
         self.dimension: int = self._model.config.hidden_size
@@ -53,9 +57,11 @@ class TextEncoder:
         """The encoder that the installed distribution `name` ships, if its weights are `sha256`.
 
         Raises:
-            InputError: the package is not installed or its weights are not the pinned ones.
+            InputError: the package is not installed, its weights are not the pinned ones, or a
+                file beside them was changed.
         """
         folder = packaged_folder(name)
+        refuse_changed_files(name, folder)
         found = sha256_of(folder / "model.safetensors")
         if found != sha256:
             raise InputError(
@@ -110,3 +116,23 @@ def packaged_folder(name: str) -> Path:
         f"text_encoder.name: no installed package {name} holds model/model.safetensors",
         "make the environment again from the lock file in envs/",
     )
+
+
+def refuse_changed_files(name: str, folder: Path) -> None:
+    """Compare configuration and tokenizer in `folder` with what the package `name` was built with.
+
+    Raises:
+        InputError: a file differs, or is none of the package's.
+    """
+    listed = {
+        str(file.locate()): file.hash.value
+        for file in importlib.metadata.files(name) or ()
+        if file.hash is not None and file.hash.mode == "sha256"
+    }
+    for path in sorted(folder.glob("*.json")):
+        digest = base64.urlsafe_b64encode(bytes.fromhex(sha256_of(path))).decode().rstrip("=")
+        if listed.get(str(path)) != digest:
+            raise InputError(
+                f"{path} is not the file that the package {name} was built with",
+                f"install {name} again from the lock (envs/encoder.txt)",
+            )
