@@ -11,6 +11,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PRETRAINED := $(VENV)/.ready-pretrained
 RIVALS := .venv-bench
+VALIDATOR := .venv-validator
 PIP := $(BIN)/python -m pip install -q
 
 # One thread a job, two jobs side by side: at this size a second thread gains nothing, and threads
@@ -21,13 +22,14 @@ export OMP_WAIT_POLICY := PASSIVE
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: reproduce test environment lint unit bench schema stages picture tutorial store lock clean
+.PHONY: reproduce test environment lint unit bench schema stages picture tutorial store validator
+.PHONY: validate lock clean
 .DELETE_ON_ERROR:
 
 reproduce: $(READY) $(if $(findstring pretrained,$(STUDY)),$(PRETRAINED))
 	@$(BIN)/python -m mechdistill.reproduce --study '$(STUDY)' --cores '$(CORES)'
 
-test: lint $(PRETRAINED)
+test: lint $(PRETRAINED) $(VALIDATOR)/.ready
 	$(BIN)/python -m pytest
 
 environment: $(READY)
@@ -68,7 +70,7 @@ lint: $(READY)
 	$(BIN)/snakemake --lint
 
 # Without the tests that run the whole workflow.
-unit: $(READY) $(PRETRAINED)
+unit: $(READY) $(PRETRAINED) $(VALIDATOR)/.ready
 	$(BIN)/python -m pytest -m "not workflow"
 
 # docs/benchmarks.md, measured anew where code changed; QUICK=1 only tries tiny sizes.
@@ -83,6 +85,25 @@ $(RIVALS)/.ready: envs/bench.txt envs/torch.txt
 	@{ $(PYTHON) -m venv $(RIVALS) && $(RIVALS)/bin/pip install -q -r envs/torch.txt && \
 		$(RIVALS)/bin/pip install -q --no-deps -r envs/bench.txt && touch $@; } || \
 		echo "it could not be installed: measured without"
+
+validator: $(VALIDATOR)/.ready
+
+# The validator of RO-Crates, apart from our own environment, since it wants an older rich. Seeded
+# with what it would fetch, so that it needs no network.
+$(VALIDATOR)/.ready: $(READY) envs/validator.txt envs/seed_validator.py
+	@test -e $@ || rm -rf $(VALIDATOR)
+	@rm -f $@
+	@echo "environment of the validator of RO-Crates"
+	@$(PYTHON) -m venv --without-pip $(VALIDATOR)
+	@$(BIN)/python -m pip --python $(VALIDATOR)/bin/python install -q --require-hashes --no-deps \
+		-r envs/validator.txt
+	@$(VALIDATOR)/bin/python envs/seed_validator.py $(VALIDATOR)/context
+	@touch $@
+
+# An exported study against the profiles of Workflow Run RO-Crate: make validate CRATE=FOLDER
+validate: $(VALIDATOR)/.ready
+	$(VALIDATOR)/bin/rocrate-validator --no-interactive validate --offline \
+		--cache-path $(VALIDATOR)/context --no-paging --verbose '$(CRATE)'
 
 # A picture of the rules; needs Graphviz.
 picture: $(READY)
@@ -109,7 +130,9 @@ lock:
 	$(PYTHON) -m venv .venv-lock
 	.venv-lock/bin/pip install -q pip-tools==7.6.2
 	cd envs && ../.venv-lock/bin/pip-compile -q --generate-hashes --allow-unsafe --strip-extras \
-		--no-header --no-emit-options -o requirements.txt requirements-dev.in
+		--no-header --no-emit-options -o requirements.txt requirements-dev.in && \
+		../.venv-lock/bin/pip-compile -q --generate-hashes --allow-unsafe --strip-extras \
+		--no-header --no-emit-options -o validator.txt validator.in
 
 clean:
-	rm -rf $(VENV) $(RIVALS) .venv-lock .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) $(RIVALS) $(VALIDATOR) .venv-lock .mypy_cache .ruff_cache .pytest_cache

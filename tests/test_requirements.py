@@ -33,9 +33,9 @@ def direct(*files: str) -> set[str]:
     return {normal(name) for name in re.findall(r"^([A-Za-z][\w.-]*)", lines, re.MULTILINE)}
 
 
-def locked() -> dict[str, str]:
-    """Name -> all that the lock says about it."""
-    text = (ENVS / "requirements.txt").read_text(encoding="utf-8")
+def locked(file: str = "requirements.txt") -> dict[str, str]:
+    """Name -> all that a lock says about it."""
+    text = (ENVS / file).read_text(encoding="utf-8")
     entries = re.split(r"^(?=[A-Za-z])", text, flags=re.MULTILINE)[1:]
     return {normal(entry.partition("==")[0]): entry for entry in entries}
 
@@ -53,14 +53,16 @@ def imported(folder: Path) -> set[str]:
 
 def test_every_direct_requirement_is_locked() -> None:
     assert direct("requirements.in", "requirements-dev.in") <= set(locked())
+    assert direct("validator.in") <= set(locked("validator.txt"))
 
 
-def test_every_locked_requirement_has_a_version_and_a_hash() -> None:
-    for name, entry in locked().items():
+@pytest.mark.parametrize("file", ["requirements.txt", "validator.txt"])
+def test_every_locked_requirement_has_a_version_and_a_hash(file: str) -> None:
+    for name, entry in locked(file).items():
         assert re.match(r"[\w.-]+==[\w.+!]+ \\\n    --hash=sha256:[0-9a-f]{64}", entry), name
 
 
-@pytest.mark.parametrize("name", sorted(direct(*FILES["test"])))
+@pytest.mark.parametrize("name", sorted(direct(*FILES["test"], "validator.in")))
 def test_every_direct_requirement_is_justified(name: str) -> None:
     rows = (ROOT / "docs/dependencies.md").read_text(encoding="utf-8").splitlines()
     named = {normal(word) for row in rows for word in re.findall(r"[\w-]+", row.split(" | ")[0])}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import pickle
 import re
 from collections.abc import Iterator
@@ -25,9 +26,14 @@ PICKLES = {"cloudpickle", "dill", "joblib", "marshal", "pickle", "shelve"}
 WAYS_IN = {"torch.load", "torch.hub.load", "numpy.load", "np.load", "pd.read_pickle"}
 
 
+@functools.cache
+def nodes(path: Path) -> tuple[ast.AST, ...]:
+    return tuple(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+
+
 def calls(path: Path) -> Iterator[tuple[str, ast.Call]]:
     """Every call in a file, by the dotted name it is called by."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes(path):
         if isinstance(node, ast.Call):
             yield ast.unparse(node.func), node
 
@@ -43,7 +49,7 @@ def settings(call: ast.Call, path: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize("path", CODE, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_no_code_reads_pickle(path: Path) -> None:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             assert not {alias.name.partition(".")[0] for alias in node.names} & PICKLES
         if isinstance(node, ast.ImportFrom):
