@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pytest
 from mechdistill import reproduce
 from mechdistill.errors import InputError
 from mechdistill.joined_study import JoinedStudy, load_joined_study
+from mechdistill.teller import Teller
 
 
 def test_unknown_study_is_one_message(
@@ -74,6 +76,50 @@ def test_second_run_in_the_same_folder_is_refused(tmp_path: Path) -> None:
     finally:
         process.kill()
         process.wait()
+
+
+def test_of_two_drivers_that_start_together_one_goes_on(tmp_path: Path) -> None:
+    with (
+        reproduce.only_run(tmp_path),
+        pytest.raises(InputError, match="a run is already at work in"),
+        reproduce.only_run(tmp_path),
+    ):
+        raise AssertionError("both run")
+    with reproduce.only_run(tmp_path):
+        pass
+
+
+def test_folder_lock_ends_with_a_killed_driver(tmp_path: Path) -> None:
+    code = (
+        "import pathlib, time; from mechdistill.reproduce import only_run\n"
+        f"with only_run(pathlib.Path({str(tmp_path)!r})): print('up', flush=True); time.sleep(60)"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    process.stdout.readline()
+    with pytest.raises(InputError, match="already at work"), reproduce.only_run(tmp_path):
+        raise AssertionError("both run")
+    process.kill()
+    process.wait()
+    with reproduce.only_run(tmp_path):
+        pass
+
+
+def test_what_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "logs").write_text("a file where a folder belongs")
+    with pytest.raises(InputError, match="logs/smoke cannot be written: Not a directory") as error:
+        reproduce.make_folder(tmp_path / "logs" / "smoke")
+    assert "make the checkout writable" in error.value.remedy
+
+
+def test_a_full_disk_does_not_stop_the_reading_of_what_snakemake_says(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    said = "import sys\nfor _ in range(20000): print('x' * 20, file=sys.stderr)\nprint('end')"
+    process = reproduce._start([sys.executable, "-c", said], Path.cwd(), os.environ)
+    with open("/dev/full", "wb", buffering=0) as full:
+        assert reproduce._follow(process, Teller(sys.stdout, {}), full) == 0
+    assert "end" in capsys.readouterr().out
 
 
 @pytest.fixture

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import argparse
 import ctypes
+import errno
+import fcntl
 import os
 import signal
 import subprocess
@@ -16,9 +18,10 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from io import RawIOBase
 from pathlib import Path
-from typing import IO, TextIO
+from typing import IO
 
 import psutil
 
@@ -32,6 +35,7 @@ from mechdistill.study_files import BASE_FILE
 from mechdistill.teller import INTERRUPTED, STOPPED, Teller, rule_seconds
 
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
+LOCK = Path(".snakemake", "driver.lock")
 PATIENCE = 20.0
 """Seconds that stopped jobs and Snakemake have to put their things away."""
 
@@ -49,11 +53,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         overrides = {"study": options.study} if options.study else {}
         if is_joined(overrides, root):
             joined = load_joined_study(overrides, root)
-            refuse_second_run(root)
-            return run_joined(root, joined, options.cores, options.targets)
+            with only_run(root):
+                return run_joined(root, joined, options.cores, options.targets)
         study = load_study(overrides, root).study
-        refuse_second_run(root)
-        return run(root, study, options.cores, options.targets)
+        with only_run(root):
+            return run(root, study, options.cores, options.targets)
     except InputError as error:
         print(f"{error}", file=sys.stderr)
         return 1
@@ -105,10 +109,10 @@ def run(root: Path, study: str, cores: int, targets: Sequence[str] = (), place: 
     if any((root / ".snakemake" / "locks").glob("*")):  # left by a run that was killed
         subprocess.run([*command, "--unlock"], cwd=root, capture_output=True, check=False)
     log = root / "logs" / study / "snakemake.log"
-    log.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(log.parent)
     teller = Teller(sys.stdout, rule_seconds(root, study), place)
     teller.begin(study, cores)
-    with log.open("w", encoding="utf-8") as kept, warm_process(root) as environment:
+    with log.open("wb", buffering=0) as kept, warm_process(root) as environment:
 
         def make(*files: str) -> int:
             arguments = [*command, "--cores", str(cores), "--", *files]
@@ -189,6 +193,47 @@ def refuse_other_folder(root: Path) -> None:
             )
 
 
+@contextmanager
+def only_run(root: Path) -> Iterator[None]:
+    """Within the block no other driver works in this folder; the system ends that however it ends.
+
+    Snakemake's own lock is not enough: after a killed run it has to be broken, and of two drivers
+    started together the second would break that of the first.
+
+    Raises:
+        InputError: there is one, or a Snakemake started by hand; the folder cannot be written.
+    """
+    refuse_second_run(root)
+    make_folder(root / ".snakemake")
+    with (root / LOCK).open("a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise InputError(
+                f"a run is already at work in {root}", "wait for it, or stop it with Ctrl-C there"
+            ) from error
+        except OSError:  # some network disks have no locks
+            pass
+        yield
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder that runs write to.
+
+    Raises:
+        InputError: the disk does not let it be made.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if not os.access(folder, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder))
+    except OSError as error:
+        raise InputError(
+            f"{folder} cannot be written: {error.strerror}",
+            "free some space, or make the checkout writable; then start the same command again",
+        ) from error
+
+
 def refuse_second_run(root: Path) -> None:
     """Refuse to start beside another Snakemake at work in this folder.
 
@@ -233,7 +278,7 @@ def _start(
     )
 
 
-def _follow(process: subprocess.Popen[str], teller: Teller, kept: TextIO) -> int:
+def _follow(process: subprocess.Popen[str], teller: Teller, kept: RawIOBase) -> int:
     """Tell the lines as they come; the exit status, 130 when stopped from outside."""
     stopped = threading.Event()
 
@@ -250,8 +295,8 @@ def _follow(process: subprocess.Popen[str], teller: Teller, kept: TextIO) -> int
 
     def read(lines: IO[str], tell: Callable[[str], None]) -> None:
         for line in lines:
-            kept.write(line)
-            kept.flush()
+            with suppress(OSError):  # a full disk: who stopped reading would stop Snakemake too
+                kept.write(line.encode())
             tell(line.rstrip("\n"))
 
     assert process.stdout is not None

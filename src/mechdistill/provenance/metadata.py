@@ -22,7 +22,8 @@ def refuse_unrecorded_results(root: Path, study: str) -> None:
     results copied from another version would be reported as results of this one.
 
     Raises:
-        InputError: `results/STUDY` holds files that no job of this checkout is known to have made.
+        InputError: `results/STUDY` holds files that no job of this checkout is known to have made,
+            or of which a power cut left half a note: Snakemake takes that for none.
     """
     results = root / "results" / study
     files = sorted(path.relative_to(root) for path in results.rglob("*") if path.is_file())
@@ -33,6 +34,15 @@ def refuse_unrecorded_results(root: Path, study: str) -> None:
         and not note_path(root / METADATA, path).is_file()
         and not note_path(root / INCOMPLETE, path).exists()
     ]
+    for path in files:
+        note = note_path(root / METADATA, path)
+        if note.is_file() and not note.read_bytes().endswith(b"}"):
+            raise InputError(
+                f"Snakemake's note on {path} is cut off, so that changed parameters or code would "
+                "go unseen",
+                f"bring it back (git checkout provenance/metadata), or make the file anew "
+                f"(rm {path})",
+            )
     if strange:
         more = f" and {len(strange) - 1} more files have" if len(strange) > 1 else " has"
         raise InputError(
