@@ -15,9 +15,8 @@ from typing import Any
 from rich.table import Table
 
 from mechdistill.errors import InputError
-from mechdistill.planning.device import GPU, LARGE, Device
-from mechdistill.planning.sizes import sizes_of, student_of, teacher_of
-from mechdistill.planning.work import Planner, Work, chosen_device
+from mechdistill.planning.device import Device
+from mechdistill.planning.work import Work, planner_of
 from mechdistill.study import Study
 
 NO_JOBS = ("all", "report")
@@ -82,12 +81,10 @@ def plan_study(study: Study, jobs: Mapping[str, int], root: Path, device: str | 
         root: folder that paths of the study start from.
         device: "cpu", "gpu", or None: by the size of the teacher.
     """
-    teacher = teacher_of(study, root)
-    chosen = chosen_device(teacher, device, GPU, LARGE)
-    planner = Planner(study, sizes_of(study), teacher, student_of(study, teacher), chosen)
+    planner = planner_of(study, root, device)
     rows = tuple(Row(rule, number, planner.of(rule, number)) for rule, number in jobs.items())
     ordered = sorted(rows, key=lambda row: -row.jobs * row.work.seconds)
-    return Plan(study.study, chosen, teacher.source, tuple(ordered))
+    return Plan(study.study, planner.device, planner.teacher.source, tuple(ordered))
 
 
 def jobs_of(study: str, root: Path) -> dict[str, int]:

@@ -79,11 +79,15 @@ ASSUMED = Model(
 
 @dataclass(frozen=True)
 class Sizes:
-    """Mean tokens of a note's prompt and reasoning, and decisions that its margin is read at."""
+    """Mean tokens of a note's prompt and reasoning, and decisions that its margin is read at.
+
+    `note` is a made-up note with its candidates and nothing else, as base students read them.
+    """
 
     prompt: float
     reasoning: float
     decisions: float
+    note: float
 
     @property
     def text(self) -> float:
@@ -99,12 +103,13 @@ def sizes_of(study: Study) -> Sizes:
     reasoning = 4 + 22 * problems
     if study.teacher.checkpoint is not None:
         prompt, reasoning = SUBWORDS * prompt, SUBWORDS * reasoning
+    note = prompt
     if study.data.source is not None:
         prompt += A_TEXT_WORD * study.data.source.most_words
     prompt *= 1 + study.data.prompt.demonstrations
     if study.data.prompt.style == "chat":
         prompt += INSTRUCTION
-    return Sizes(prompt, min(reasoning, study.traces.max_new_tokens), 3.8 * problems)
+    return Sizes(prompt, min(reasoning, study.traces.max_new_tokens), 3.8 * problems, note)
 
 
 def teacher_of(study: Study, root: Path) -> Model:
@@ -117,7 +122,10 @@ def teacher_of(study: Study, root: Path) -> Model:
         return ASSUMED
     config = root / checkpoint.name / "config.json"
     if checkpoint.kind == "folder" and config.is_file():
-        return _configured(json.loads(config.read_text(encoding="utf-8")), str(config))
+        try:
+            return _configured(json.loads(config.read_text(encoding="utf-8")), str(config))
+        except (KeyError, TypeError, ValueError):  # the rule that reads it says what is wrong
+            return ASSUMED
     return PUBLISHED.get(checkpoint.name, ASSUMED)
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
-from mechdistill.planning.device import CPU, Device
-from mechdistill.planning.sizes import Model, Sizes
+from mechdistill.planning.device import CPU, GPU, LARGE, Device
+from mechdistill.planning.sizes import Model, Sizes, sizes_of, student_of, teacher_of
 from mechdistill.study import Study
 
 START = 1.0
@@ -14,6 +15,10 @@ BARE = 450 * 2**20
 """Bytes of memory of a job that has torch loaded."""
 OF_THE_ENCODER = 0.13
 """Seconds to embed the windows of 48 tokens of reasoning, on one core; 8 times that for a curve."""
+LOGIT_BYTES = 16
+"""Of memory for a logit of a training: itself, its logarithm, gradients."""
+DISTILLED_LOGIT_BYTES = 50
+"""The same where the teacher's distribution is matched too."""
 CORRUPTIONS = 4
 """Twin and phase of each pair of runs (K1, K2, and the sham in both phases)."""
 RANKINGS = 9
@@ -69,7 +74,7 @@ class Planner:
 
     def _models(self, rule: str, jobs: int) -> Work | None:
         study, teacher, student = self.study, self.teacher, self.student
-        notes, text = study.data.splits, self.sizes.text
+        notes, text, reasoning = study.data.splits, self.sizes.text, self.sizes.reasoning
         evaluated = notes.validation + notes.test
         every = notes.training + evaluated + notes.ranking + notes.patching
         samples = study.distil.morsd.samples * notes.training
@@ -78,7 +83,7 @@ class Planner:
             case "train_teacher":
                 made = study.teacher.training
                 assert made is not None
-                return self._train(teacher, made.steps, made.batch_size, text)
+                return self._train(teacher, made.steps, made.batch_size, text, reasoning)
             case "convert_teacher":
                 stored = teacher.parameters * self.device.width
                 return Work(seconds=2.3e-7 * teacher.parameters, memory=3 * stored, disk=stored)
@@ -87,7 +92,15 @@ class Planner:
                 assert tuned is not None
                 if not tuned.steps:
                     return Work(disk=teacher.parameters * self.device.width)
-                return self._train(teacher, tuned.steps, tuned.batch_size, text)
+                return self._train(
+                    teacher,
+                    tuned.steps,
+                    tuned.batch_size,
+                    text,
+                    reasoning,
+                    at_once=tuned.texts_a_pass,
+                    states=1 if tuned.lora else 4,
+                )
             case "compare_with_zero_shot":
                 shown = notes.ranking + notes.patching
                 return self._generate(teacher, shown) + self._read(teacher, 4 * notes.ranking)
@@ -107,18 +120,17 @@ class Planner:
                 encoder = distil.semcot.encoder
                 epochs = encoder.projection_epochs + encoder.epochs
                 steps = epochs * notes.training // encoder.batch_size
-                return self._train(teacher, steps, encoder.batch_size, self.sizes.reasoning)
+                return self._train(teacher, steps, encoder.batch_size, reasoning, learnt=0)
             case "train_base_student":
                 base = distil.base
-                return self._train(student, base.steps, base.batch_size, self.sizes.prompt)
+                note = self.sizes.note
+                return self._train(student, base.steps, base.batch_size, note, note)
             case "pool_student_heads":
                 return self._read(student, 2 * notes.ranking)
             case "train_student":
-                training = distil.training
-                return self._train(student, training.steps, training.batch_size, text)
+                return self._distil(distil.training.steps)
             case "try_setting":
-                trial = self._train(student, distil.tuning.steps, distil.training.batch_size, text)
-                return trial + self._generate(student, notes.validation)
+                return self._distil(distil.tuning.steps) + self._generate(student, notes.validation)
             case "decode_model":
                 return self._mean_model(
                     self._generate(teacher, evaluated), self._generate(student, evaluated), jobs
@@ -163,19 +175,49 @@ class Planner:
         mean = teacher.times(1 / jobs) + student.times((jobs - 1) / jobs)
         return Work(mean.tokens, mean.flops, mean.seconds, mean.memory, mean.disk)
 
-    def _train(self, model: Model, steps: int, batch: int, length: float) -> Work:
-        """Three times a forward pass; weights, gradient and two moments in 4 bytes each."""
-        tokens = steps * batch * length
-        flops = 3 * model.flops(tokens, length)
-        held = batch * length
-        activations = held * (model.layers * 34 * model.hidden * 4 + 12 * model.vocabulary)
+    def _distil(self, steps: int) -> Work:
+        """Training of a student."""
+        return self._train(
+            self.student,
+            steps,
+            self.study.distil.training.batch_size,
+            self.sizes.text,
+            self.sizes.reasoning,
+            logit_bytes=DISTILLED_LOGIT_BYTES,
+        )
+
+    def _train(
+        self,
+        model: Model,
+        steps: int,
+        batch: int,
+        length: float,
+        learnt: float,
+        *,
+        at_once: int | None = None,
+        states: int = 4,
+        logit_bytes: int = LOGIT_BYTES,
+    ) -> Work:
+        """Three times a forward pass, whose logits are computed only where a token is learnt.
+
+        Args:
+            batch: texts a step.
+            length, learnt: tokens of a text, and those of them that are learnt.
+            at_once: texts in memory together; None for the batch.
+            states: numbers of 4 bytes a parameter: weight, gradient and two moments, or the weight
+                alone where few others are trained.
+        """
+        tokens, logits = steps * batch * length, steps * batch * learnt * model.vocabulary
+        flops = 3 * (model.flops(tokens, length) - 2 * model.hidden * model.vocabulary * tokens)
+        flops += 6 * model.hidden * logits
+        texts = at_once or batch
+        activations = texts * length * model.layers * 34 * model.hidden * 4
         stored = 4 * model.parameters
         return Work(
             tokens,
             flops,
-            flops / self.device.training_rate(model)
-            + tokens * model.vocabulary * self.device.logit_seconds,
-            BARE + 4 * stored + activations,
+            flops / self.device.training_rate(model) + logits * self.device.logit_seconds,
+            BARE + states * stored + activations + texts * learnt * model.vocabulary * logit_bytes,
             2 * stored,  # the model and its last checkpoint
         )
 
@@ -233,8 +275,16 @@ class Planner:
         return Work(disk=kept * (12 * self.study.distil.teacher_top_k + 20))
 
 
-def chosen_device(teacher: Model, name: str | None, gpu: Device, large: int) -> Device:
-    """The device that was named, else a graphics card for a large teacher."""
-    if name is None:
-        return gpu if teacher.parameters >= large else CPU
-    return gpu if name == "gpu" else CPU
+def planner_of(study: Study, root: Path, device: str | None = None) -> Planner:
+    """The formulas of a study.
+
+    Args:
+        root: folder that paths of the study start from.
+        device: "cpu", "gpu", or None: by the size of the teacher.
+    """
+    teacher = teacher_of(study, root)
+    if device is None:
+        chosen = GPU if teacher.parameters >= LARGE else CPU
+    else:
+        chosen = GPU if device == "gpu" else CPU
+    return Planner(study, sizes_of(study), teacher, student_of(study, teacher), chosen)
