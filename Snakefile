@@ -26,6 +26,7 @@ sys.path.insert(0, str(ROOT / "src"))
 from mechdistill.errors import InputError
 from mechdistill.joined_study import is_joined, load_joined_study
 from mechdistill.provenance.metadata import refuse_unrecorded_results
+from mechdistill.provenance.queued import refuse_jobs_in_queue
 from mechdistill.study import load_study
 
 # Jobs use this checkout and this Python, whatever else is installed.
@@ -46,6 +47,13 @@ try:
         refuse_unrecorded_results(ROOT, STUDY.study)
 except InputError as error:
     raise WorkflowError(str(error)) from None
+
+
+onstart:
+    try:
+        refuse_jobs_in_queue(ROOT)
+    except InputError as error:
+        raise WorkflowError(str(error)) from None
 
 
 pathvars:

@@ -28,7 +28,7 @@ def fresh() -> tuple[nn.Module, Optimiser]:
     return model, optimiser_of(model)
 
 
-def test_what_was_saved_comes_back(tmp_path: Path) -> None:
+def test_what_was_saved_comes_back(tmp_path: Path, capsys) -> None:
     model, optimiser = trained()
     checkpoint = Checkpoint(tmp_path / "c", "run")
     checkpoint.save(1, model, optimiser, {"unit": 0.1 + 0.2})
@@ -36,6 +36,7 @@ def test_what_was_saved_comes_back(tmp_path: Path) -> None:
     other, its_optimiser = fresh()
     assert checkpoint.restore(other, its_optimiser) == (1, {"unit": 0.1 + 0.2})
     assert torch.equal(torch.rand(3), expected)  # the random state came back too
+    assert capsys.readouterr().err == "training goes on from step 1\n"
     for name, value in model.state_dict().items():
         assert torch.equal(value, other.state_dict()[name])
     for name, value in optimiser.tensors().items():

@@ -20,8 +20,7 @@ if STUDY.data.world.name == "icd":
         conda:
             "../../envs/environment.yml"
         resources:
-            mem_mb=1000,
-            runtime=10,
+            **needs("make_label_space"),
         params:
             p=parameters("seed", "data.world"),
             code=code("make_label_space"),
@@ -44,8 +43,7 @@ if STUDY.data.foldoc is not None:
         conda:
             "../../envs/environment.yml"
         resources:
-            mem_mb=1000,
-            runtime=10,
+            **needs("read_related_titles"),
         params:
             p=parameters("seed", "data.world", "data.foldoc"),
             code=code("read_related_titles"),
@@ -70,8 +68,7 @@ if STUDY.data.source is None:
         conda:
             "../../envs/environment.yml"
         resources:
-            mem_mb=1000,
-            runtime=10,
+            **needs("make_examples"),
         params:
             p=parameters("seed", "data.world", "data.splits", "data.prompt"),
             code=code("make_examples"),
@@ -99,8 +96,7 @@ if STUDY.data.source is None:
         conda:
             "../../envs/environment.yml"
         resources:
-            mem_mb=1000,
-            runtime=10,
+            **needs("write_mimic_files"),
         params:
             p=parameters(),
             code=code("write_mimic_files"),
@@ -122,8 +118,7 @@ else:
         conda:
             "../../envs/environment.yml"
         resources:
-            mem_mb=8000,
-            runtime=120,
+            **needs("check_source"),
         params:
             p=parameters("data.source"),
             code=code("check_source"),
@@ -141,8 +136,7 @@ else:
         conda:
             "../../envs/environment.yml"
         resources:
-            mem_mb=8000,
-            runtime=240,
+            **needs("read_source"),
         params:
             p=parameters("data.source"),
             code=code("read_source"),
@@ -163,8 +157,7 @@ else:
         conda:
             "../../envs/environment.yml"
         resources:
-            mem_mb=8000,
-            runtime=60,
+            **needs("choose_labels"),
         params:
             p=parameters("seed", "data.world", "data.source"),
             code=code("choose_labels"),
@@ -186,8 +179,7 @@ else:
         conda:
             "../../envs/environment.yml"
         resources:
-            mem_mb=8000,
-            runtime=120,
+            **needs("ask_documents"),
         params:
             p=parameters(
                 "seed", "data.world", "data.splits", "data.prompt", "data.source"
@@ -213,8 +205,7 @@ rule make_twins:
     conda:
         "../../envs/environment.yml"
     resources:
-        mem_mb=1000,
-        runtime=10,
+        **needs("make_twins"),
     params:
         p=parameters("seed"),
         code=code("make_twins"),
@@ -238,8 +229,7 @@ rule write_data_card:
     conda:
         "../../envs/environment.yml"
     resources:
-        mem_mb=1000,
-        runtime=10,
+        **needs("write_data_card"),
     params:
         p=parameters("seed", "data.world", "data.splits"),
         code=code("write_data_card"),

@@ -20,8 +20,7 @@ rule cache_targets:
     conda:
         "../../envs/environment.yml"
     resources:
-        mem_mb=4000,
-        runtime=60,
+        **needs("cache_targets"),
     params:
         p=parameters("distil.teacher_top_k", "heads.minimum_keys", "heads.batch_size"),
         code=code("cache_targets"),
@@ -50,8 +49,7 @@ rule draw_random_pools:
     conda:
         "../../envs/environment.yml"
     resources:
-        mem_mb=1000,
-        runtime=10,
+        **needs("draw_random_pools"),
     params:
         p=parameters("heads.seed"),
         code=code("draw_random_pools"),
@@ -101,8 +99,7 @@ if OTHER_TOKENIZER:
         conda:
             "../../envs/environment.yml"
         resources:
-            mem_mb=1000,
-            runtime=10,
+            **needs("train_student_tokenizer"),
         params:
             p=parameters("seed", "data.world", "distil.student_tokenizer"),
             code=code("train_student_tokenizer"),
@@ -126,8 +123,7 @@ if OTHER_TOKENIZER:
         conda:
             "../../envs/environment.yml"
         resources:
-            mem_mb=2000,
-            runtime=30,
+            **needs("retokenise_traces"),
         params:
             p=parameters("traces.max_new_tokens"),
             code=code("retokenise_traces"),
@@ -153,8 +149,7 @@ rule train_base_student:
     conda:
         "../../envs/environment.yml"
     resources:
-        mem_mb=4000,
-        runtime=120,
+        **needs("train_base_student"),
     params:
         p=parameters("seed", "data.world", "distil.student", "distil.base"),
         code=code("train_base_student"),
@@ -182,8 +177,7 @@ rule pool_student_heads:
     conda:
         "../../envs/environment.yml"
     resources:
-        mem_mb=4000,
-        runtime=60,
+        **needs("pool_student_heads"),
     params:
         p=parameters(
             "heads.pool_size",
@@ -223,8 +217,7 @@ rule train_student:
     conda:
         "../../envs/environment.yml"
     resources:
-        mem_mb=4000,
-        runtime=240,
+        **needs("train_student"),
     params:
         p=method_parameters,
         code=method_code,

@@ -17,8 +17,7 @@ rule decode_model:
     conda:
         "../../envs/environment.yml"
     resources:
-        mem_mb=4000,
-        runtime=120,
+        **needs("decode_model"),
     params:
         p=parameters(
             "traces.early_tokens",
@@ -58,8 +57,7 @@ rule score_model:
     conda:
         "../../envs/environment.yml"
     resources:
-        mem_mb=4000,
-        runtime=120,
+        **needs("score_model"),
     params:
         p=parameters(
             "text_encoder.name",
@@ -110,8 +108,7 @@ if SIMULATED:
         conda:
             "../../envs/environment.yml"
         resources:
-            mem_mb=8000,
-            runtime=480,
+            **needs("train_simulator"),
         params:
             p=parameters(
                 "evaluate.simulator",
@@ -146,8 +143,7 @@ if SIMULATED:
         conda:
             "../../envs/environment.yml"
         resources:
-            mem_mb=8000,
-            runtime=480,
+            **needs("simulate_answers"),
         params:
             p=parameters(
                 "evaluate.simulator.strip_labels",
@@ -190,8 +186,7 @@ rule collect_scores:
     conda:
         "../../envs/environment.yml"
     resources:
-        mem_mb=4000,
-        runtime=30,
+        **needs("collect_scores"),
     params:
         p=parameters(
             "evaluate.precision_at", "text_encoder.name", "text_encoder.sha256"

@@ -19,8 +19,7 @@ rule score_heads:
     conda:
         "../../envs/environment.yml"
     resources:
-        mem_mb=4000,
-        runtime=60,
+        **needs("score_heads"),
     params:
         p=parameters(
             "heads.bootstrap",
@@ -51,8 +50,7 @@ rule rank_heads:
     conda:
         "../../envs/environment.yml"
     resources:
-        mem_mb=2000,
-        runtime=30,
+        **needs("rank_heads"),
     params:
         p=parameters("heads.bootstrap", "heads.seed"),
         code=code("rank_heads"),
@@ -76,8 +74,7 @@ rule make_pools:
     conda:
         "../../envs/environment.yml"
     resources:
-        mem_mb=1000,
-        runtime=10,
+        **needs("make_pools"),
     params:
         p=parameters("heads.pool_size", "heads.pool_temperature"),
         code=code("make_pools"),
@@ -105,8 +102,7 @@ rule watch_heads:
     conda:
         "../../envs/environment.yml"
     resources:
-        mem_mb=4000,
-        runtime=60,
+        **needs("watch_heads"),
     params:
         p=parameters(
             "heads.batch_size",
@@ -135,8 +131,7 @@ rule agree_with_causal_effects:
     conda:
         "../../envs/environment.yml"
     resources:
-        mem_mb=2000,
-        runtime=30,
+        **needs("agree_with_causal_effects"),
     params:
         p=parameters("heads.bootstrap", "heads.seed", "heads.pool_size"),
         code=code("agree_with_causal_effects"),

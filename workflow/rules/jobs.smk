@@ -1,8 +1,11 @@
-# What every job is given: its parameters, the fingerprint of its code, the run wrapper.
+# What every job is given: parameters, the fingerprint of its code, resources, the run wrapper.
 
+from mechdistill.planning.resources import needs_of
+from mechdistill.planning.work import planner_of
 from mechdistill.provenance.fingerprint import SourceTree
 
 SOURCES = SourceTree(ROOT)
+PLANNER = None if JOINED else planner_of(STUDY, ROOT)
 
 # Checkpoints lie under the fingerprint of the code: other code never goes on from them.
 CHECKPOINTS = f"checkpoints/{STUDY.study}/{{params.code}}"
@@ -22,6 +25,16 @@ def code(script, *also):
         return SOURCES.fingerprint(f"workflow/scripts/{script}.py", *also).digest
     except InputError as error:
         raise WorkflowError(str(error)) from None
+
+
+def needs(rule):
+    """Resources of a rule (mechdistill.planning.resources), more at each further attempt."""
+    needed = needs_of(rule, PLANNER)
+    cards = {"gpu": needed.gpus} if needed.gpus else {}
+    return cards | {
+        "mem_mb": lambda wildcards, attempt: needed.at(attempt).memory,
+        "runtime": lambda wildcards, attempt: needed.at(attempt).minutes,
+    }
 
 
 def job(command, also=""):

@@ -23,8 +23,7 @@ rule compare_students:
     conda:
         "../../envs/environment.yml"
     resources:
-        mem_mb=4000,
-        runtime=60,
+        **needs("compare_students"),
     params:
         p=parameters(
             "members",
@@ -59,8 +58,7 @@ rule join_tables:
     conda:
         "../../envs/environment.yml"
     resources:
-        mem_mb=2000,
-        runtime=30,
+        **needs("join_tables"),
     params:
         p=parameters("members", "data_set", "student", "distil.methods"),
         code=code("join_tables"),
@@ -85,8 +83,7 @@ rule join_budgets:
     conda:
         "../../envs/environment.yml"
     resources:
-        mem_mb=1000,
-        runtime=10,
+        **needs("join_budgets"),
     params:
         p=parameters("members", "data_set", "student"),
         code=code("join_budgets"),
@@ -108,8 +105,7 @@ rule judge_joined_claims:
     conda:
         "../../envs/environment.yml"
     resources:
-        mem_mb=1000,
-        runtime=10,
+        **needs("judge_joined_claims"),
     params:
         p=parameters("study", "members", "data_set", "student", "distil.seeds"),
         code=code("judge_joined_claims"),
@@ -138,8 +134,7 @@ rule write_joined_report:
     conda:
         "../../envs/environment.yml"
     resources:
-        mem_mb=2000,
-        runtime=30,
+        **needs("write_joined_report"),
     params:
         p=parameters(
             "study",

@@ -17,8 +17,7 @@ rule check_corruptions:
     conda:
         "../../envs/environment.yml"
     resources:
-        mem_mb=4000,
-        runtime=120,
+        **needs("check_corruptions"),
     params:
         p=parameters(
             "traces.early_tokens",
@@ -52,8 +51,7 @@ rule patch_single_heads:
     conda:
         "../../envs/environment.yml"
     resources:
-        mem_mb=8000,
-        runtime=240,
+        **needs("patch_single_heads"),
     params:
         p=parameters("patching.branches_per_pass"),
         code=code("patch_single_heads"),
@@ -81,8 +79,7 @@ rule patch_margin:
     conda:
         "../../envs/environment.yml"
     resources:
-        mem_mb=8000,
-        runtime=240,
+        **needs("patch_margin"),
     params:
         p=parameters(
             "patching.bins",
@@ -117,8 +114,7 @@ rule patch_generated:
     conda:
         "../../envs/environment.yml"
     resources:
-        mem_mb=8000,
-        runtime=480,
+        **needs("patch_generated"),
     params:
         p=parameters(
             "patching.generated_examples",
@@ -152,8 +148,7 @@ rule summarise_patching:
     conda:
         "../../envs/environment.yml"
     resources:
-        mem_mb=4000,
-        runtime=60,
+        **needs("summarise_patching"),
     params:
         p=parameters(
             "patching.generated_examples", "patching.seed", "significance.bootstrap"

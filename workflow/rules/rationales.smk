@@ -15,8 +15,7 @@ rule sample_traces:
     conda:
         "../../envs/environment.yml"
     resources:
-        mem_mb=4000,
-        runtime=240,
+        **needs("sample_traces"),
     params:
         p=parameters(
             "seed",
@@ -48,8 +47,7 @@ rule cache_sample_targets:
     conda:
         "../../envs/environment.yml"
     resources:
-        mem_mb=4000,
-        runtime=60,
+        **needs("cache_sample_targets"),
     params:
         p=parameters("distil.teacher_top_k", "heads.minimum_keys", "heads.batch_size"),
         code=code("cache_sample_targets"),
@@ -76,8 +74,7 @@ rule measure_difficulty:
     conda:
         "../../envs/environment.yml"
     resources:
-        mem_mb=4000,
-        runtime=60,
+        **needs("measure_difficulty"),
     params:
         p=parameters(),
         code=code("measure_difficulty"),
@@ -104,8 +101,7 @@ rule train_reasoning_encoder:
     conda:
         "../../envs/environment.yml"
     resources:
-        mem_mb=4000,
-        runtime=60,
+        **needs("train_reasoning_encoder"),
     params:
         p=parameters("distil.semcot.encoder"),
         code=code("train_reasoning_encoder"),

@@ -20,8 +20,7 @@ rule make_tables:
     conda:
         "../../envs/environment.yml"
     resources:
-        mem_mb=4000,
-        runtime=30,
+        **needs("make_tables"),
     params:
         p=parameters(
             "evaluate.precision_at", "significance.bootstrap", "significance.seed"
@@ -51,8 +50,7 @@ rule make_budget:
     conda:
         "../../envs/environment.yml"
     resources:
-        mem_mb=1000,
-        runtime=10,
+        **needs("make_budget"),
     params:
         p=parameters(),
         code=code("make_budget"),
@@ -74,8 +72,7 @@ rule draw_curves:
     conda:
         "../../envs/environment.yml"
     resources:
-        mem_mb=2000,
-        runtime=30,
+        **needs("draw_curves"),
     params:
         p=parameters("distil.methods", "significance.bootstrap", "significance.seed"),
         code=code("draw_curves"),
@@ -103,8 +100,7 @@ rule draw_coarse_heads:
     conda:
         "../../envs/environment.yml"
     resources:
-        mem_mb=2000,
-        runtime=30,
+        **needs("draw_coarse_heads"),
     params:
         p=parameters("report.worked_example"),
         code=code("draw_coarse_heads"),
@@ -128,8 +124,7 @@ rule draw_patching:
     conda:
         "../../envs/environment.yml"
     resources:
-        mem_mb=2000,
-        runtime=30,
+        **needs("draw_patching"),
     params:
         p=parameters(),
         code=code("draw_patching"),
@@ -154,8 +149,7 @@ rule draw_refine_heads:
     conda:
         "../../envs/environment.yml"
     resources:
-        mem_mb=2000,
-        runtime=30,
+        **needs("draw_refine_heads"),
     params:
         p=parameters("significance.bootstrap", "significance.seed"),
         code=code("draw_refine_heads"),
@@ -197,8 +191,7 @@ rule judge_claims:
     conda:
         "../../envs/environment.yml"
     resources:
-        mem_mb=4000,
-        runtime=60,
+        **needs("judge_claims"),
     params:
         p=parameters(
             "study",
@@ -273,8 +266,7 @@ rule write_report:
     conda:
         "../../envs/environment.yml"
     resources:
-        mem_mb=4000,
-        runtime=30,
+        **needs("write_report"),
     params:
         p=parameters(
             "study",

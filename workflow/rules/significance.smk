@@ -15,8 +15,7 @@ rule compare_methods:
     conda:
         "../../envs/environment.yml"
     resources:
-        mem_mb=4000,
-        runtime=60,
+        **needs("compare_methods"),
     params:
         p=parameters(
             "distil.methods",

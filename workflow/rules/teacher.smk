@@ -20,8 +20,7 @@ if STUDY.teacher.checkpoint is None:
         conda:
             "../../envs/environment.yml"
         resources:
-            mem_mb=8000,
-            runtime=480,
+            **needs("train_teacher"),
         params:
             p=parameters(
                 "seed",
@@ -52,8 +51,7 @@ else:
         conda:
             "../../envs/environment.yml"
         resources:
-            mem_mb=8000,
-            runtime=30,
+            **needs("convert_teacher"),
         params:
             p=parameters("teacher.checkpoint"),
             code=code("convert_teacher"),
@@ -80,8 +78,7 @@ else:
         conda:
             "../../envs/environment.yml"
         resources:
-            mem_mb=8000,
-            runtime=480,
+            **needs("fine_tune_teacher"),
         params:
             p=parameters(
                 "seed",
@@ -121,8 +118,7 @@ else:
         conda:
             "../../envs/environment.yml"
         resources:
-            mem_mb=8000,
-            runtime=240,
+            **needs("compare_with_zero_shot"),
         params:
             p=parameters(
                 "traces.early_tokens",
@@ -158,8 +154,7 @@ rule generate_teacher_traces:
     conda:
         "../../envs/environment.yml"
     resources:
-        mem_mb=8000,
-        runtime=240,
+        **needs("generate_teacher_traces"),
     params:
         p=parameters(
             "traces.early_tokens",

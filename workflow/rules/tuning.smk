@@ -19,8 +19,7 @@ rule try_setting:
     conda:
         "../../envs/environment.yml"
     resources:
-        mem_mb=4000,
-        runtime=240,
+        **needs("try_setting"),
     params:
         p=trial_parameters,
         code=trial_code,
@@ -53,8 +52,7 @@ rule choose_setting:
     conda:
         "../../envs/environment.yml"
     resources:
-        mem_mb=1000,
-        runtime=10,
+        **needs("choose_setting"),
     params:
         p=parameters(),
         code=code("choose_setting"),

@@ -59,6 +59,7 @@ class Checkpoint:
         model.load_state_dict(_below("model.", tensors))
         optimiser.restore(_below("optimiser.", tensors))
         torch.set_rng_state(tensors["random"])
+        print(f"training goes on from step {content['step']}", file=sys.stderr)
         return content["step"], content["notes"]
 
     def discard(self) -> None:
