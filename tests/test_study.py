@@ -144,6 +144,52 @@ def test_a_source_that_does_not_fit_is_refused(
         load_study({"study": f"paper-{name}"} | nested(key, value), ROOT)
 
 
+SERVER = {
+    **{"base_url": "http://localhost:8000/v1", "model": "teacher", "concurrency": 4},
+    **{"requests_per_second": None, "timeout": 600.0, "retries": 5},
+    "restricted_data_may_leave": False,
+}
+
+
+def served(study: str, **changes: Any) -> dict[str, Any]:
+    generation = {"backend": "server", "server": SERVER | changes}
+    return {"study": study, "teacher": {"generation": generation}}
+
+
+def test_a_server_may_write_the_traces() -> None:
+    server = load_study(served("smoke"), ROOT).teacher.generation.server
+    assert server is not None and server.model == "teacher"
+
+
+def test_a_server_changes_nothing_that_the_teacher_is_trained_by(embedded: Study) -> None:
+    keys = ["teacher.seed", "teacher.architecture", "teacher.training"]
+    assert load_study(served("embedded"), ROOT).subset(keys) == embedded.subset(keys)
+
+
+@pytest.mark.parametrize(
+    "url", ["localhost:8000", "http://me:secret@gpu/v1", "http://gpu/v1?key=1"]
+)
+def test_an_address_of_another_form_is_refused(url: str) -> None:
+    with pytest.raises(InputError, match=r"generation\.server\.base_url is "):
+        load_study(served("smoke", base_url=url), ROOT)
+
+
+def test_a_backend_without_its_section_is_refused() -> None:
+    with pytest.raises(InputError, match="backend is server and server is null"):
+        load_study({"study": "smoke", "teacher": {"generation": {"backend": "server"}}}, ROOT)
+    with pytest.raises(InputError, match="backend is transformers and server is not null"):
+        load_study({"study": "smoke", "teacher": {"generation": {"server": SERVER}}}, ROOT)
+
+
+def test_restricted_notes_go_to_no_other_machine_unless_told_so() -> None:
+    away = {"base_url": "http://gpu-7:8000/v1"}
+    with pytest.raises(InputError, match=r"leads to another machine and data\.source is restric"):
+        load_study(served("paper-mimic-iv", **away), ROOT)
+    load_study(served("paper-mimic-iv"), ROOT)
+    load_study(served("paper-mimic-iv", **away, restricted_data_may_leave=True), ROOT)
+    load_study(served("smoke", **away), ROOT)
+
+
 def test_texts_that_the_user_brings_need_a_teacher_from_a_checkpoint(embedded: Study) -> None:
     from_scratch = {
         **{"architecture": embedded.teacher.architecture.model_dump()},

@@ -26,6 +26,7 @@ from pydantic import (
 from mechdistill.errors import InputError
 from mechdistill.study_errors import Layer, explain
 from mechdistill.study_files import base_name, study_layers
+from mechdistill.traces.served.address import is_local
 
 # A new method or model family is one new file: names are checked against the files there.
 METHODS_FOLDER = Path(__file__).parent / "distil" / "methods"
@@ -365,6 +366,46 @@ class FineTuning(Section):
         return self
 
 
+class Server(Section):
+    """An OpenAI-compatible server that holds the teacher (docs/teachers.md).
+
+    Its key, if it wants one, stands in the environment variable MECHDISTILL_API_KEY and nowhere
+    else.
+    """
+
+    base_url: Annotated[str, Field(pattern=r"^https?://[^\s/@?#]+(/[^\s@?#]*)?$")]
+    """Of the API, such as http://localhost:8000/v1; without user and password."""
+    model: Annotated[str, Field(min_length=1)]
+    """As the server lists it."""
+    concurrency: Count
+    """Notes that are asked for at a time."""
+    requests_per_second: Positive | None
+    """At most; null: as fast as answers come."""
+    timeout: Positive
+    """Seconds that one answer may take."""
+    retries: CountOrZero
+    """Of a request that fails for a passing reason, at intervals that grow."""
+    restricted_data_may_leave: bool
+    """Whether restricted notes may be sent to another machine than the one that runs the job."""
+
+
+class Generation(Section):
+    """Where the teacher writes its greedy traces: in the job's own process, or on a server."""
+
+    backend: Literal["transformers", "server"]
+    server: Server | None
+    """Null for transformers."""
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if (self.backend == "server") != (self.server is not None):
+            raise ValueError(
+                f"backend is {self.backend} and server is {'not ' * (self.server is not None)}"
+                "null: the section belongs to the backend server, and to no other"
+            )
+        return self
+
+
 class Teacher(Section):
     """The model whose heads are studied: trained from scratch, or a checkpoint that is fine-tuned.
 
@@ -377,6 +418,7 @@ class Teacher(Section):
     training: TeacherTraining | None
     checkpoint: Checkpoint | None
     fine_tuning: FineTuning | None
+    generation: Generation
 
     @model_validator(mode="after")
     def _has_one_origin(self) -> Self:
@@ -675,6 +717,19 @@ class Study(Section):
             raise ValueError(
                 f"report.worked_example is {self.report.worked_example}: data.source is "
                 "restricted, so that no note may be shown; it must be null"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _sends_no_restricted_text_away(self) -> Self:
+        server = self.teacher.generation.server
+        if server is None or is_local(server.base_url) or server.restricted_data_may_leave:
+            return self
+        if self.restricted:
+            raise ValueError(
+                f"teacher.generation.server.base_url is {server.base_url}: it leads to another "
+                "machine and data.source is restricted; use a server on this machine (localhost), "
+                "or, if the notes may be sent there, set restricted_data_may_leave to true"
             )
         return self
 

@@ -25,7 +25,9 @@ if STUDY.teacher.checkpoint is None:
             p=parameters(
                 "seed",
                 "data.world",
-                "teacher",
+                "teacher.seed",
+                "teacher.architecture",
+                "teacher.training",
                 "traces.max_new_tokens",
                 "traces.batch_size",
             ),
@@ -139,32 +141,71 @@ else:
             )
 
 
-rule generate_teacher_traces:
-    input:
-        model="<results>/teacher/model.safetensors",
-        config="<results>/teacher/config.json",
-        label_space="<results>/data/label_space.json",
-        tokenizer="<results>/data/tokenizer.json",
-        examples="<results>/data/examples.parquet",
-    output:
-        traces="<results>/teacher/traces.parquet",
-    log:
-        "<logs>/generate_teacher_traces.log",
-    priority: 50
-    conda:
-        "../../envs/environment.yml"
-    resources:
-        **needs("generate_teacher_traces"),
-    params:
-        p=parameters(
-            "traces.early_tokens",
-            "traces.max_new_tokens",
-            "traces.batch_size",
-        ),
-        code=code("generate_teacher_traces"),
-    shell:
-        job(
-            "generate_teacher_traces.py --model {input.model} --config {input.config}"
-            " --label-space {input.label_space} --tokenizer {input.tokenizer}"
-            " --examples {input.examples} --traces {output.traces}"
-        )
+# Both write the same file: the first in its own process, the second asks a server that holds the
+# teacher. How it is asked stands in the study and in nothing that the teacher is trained by.
+
+if STUDY.teacher.generation.backend == "transformers":
+
+    rule generate_teacher_traces:
+        input:
+            model="<results>/teacher/model.safetensors",
+            config="<results>/teacher/config.json",
+            label_space="<results>/data/label_space.json",
+            tokenizer="<results>/data/tokenizer.json",
+            examples="<results>/data/examples.parquet",
+        output:
+            traces="<results>/teacher/traces.parquet",
+        log:
+            "<logs>/generate_teacher_traces.log",
+        priority: 50
+        conda:
+            "../../envs/environment.yml"
+        resources:
+            **needs("generate_teacher_traces"),
+        params:
+            p=parameters(
+                "traces.early_tokens",
+                "traces.max_new_tokens",
+                "traces.batch_size",
+            ),
+            code=code("generate_teacher_traces"),
+        shell:
+            job(
+                "generate_teacher_traces.py --model {input.model} --config {input.config}"
+                " --label-space {input.label_space} --tokenizer {input.tokenizer}"
+                " --examples {input.examples} --traces {output.traces}"
+            )
+
+else:
+
+    rule ask_teacher_server:
+        input:
+            model="<results>/teacher/model.safetensors",
+            config="<results>/teacher/config.json",
+            label_space="<results>/data/label_space.json",
+            tokenizer="<results>/data/tokenizer.json",
+            examples="<results>/data/examples.parquet",
+        output:
+            traces="<results>/teacher/traces.parquet",
+        log:
+            "<logs>/ask_teacher_server.log",
+        priority: 50
+        conda:
+            "../../envs/environment.yml"
+        resources:
+            **needs("ask_teacher_server"),
+        params:
+            p=parameters(
+                "teacher.seed",
+                "teacher.generation.server",
+                "traces.early_tokens",
+                "traces.max_new_tokens",
+            ),
+            code=code("ask_teacher_server"),
+        shell:
+            job(
+                "ask_teacher_server.py --model {input.model} --config {input.config}"
+                " --label-space {input.label_space} --tokenizer {input.tokenizer}"
+                f" --examples {{input.examples}} --answers {CHECKPOINTS}/answers.jsonl"
+                " --traces {output.traces}"
+            )

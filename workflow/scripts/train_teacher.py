@@ -3,7 +3,8 @@
 Inputs: --label-space, --tokenizer, --examples (validation notes), --checkpoint (resumable state; no
 output: removed when the training is finished).
 Outputs: --model (weights), --config, --curve (step, metric, value).
-Parameters: seed, data.world, teacher, traces.max_new_tokens, traces.batch_size.
+Parameters: seed, data.world, teacher.seed, teacher.architecture, teacher.training,
+traces.max_new_tokens, traces.batch_size.
 """
 
 import argparse
@@ -45,16 +46,15 @@ def main() -> None:
     torch.use_deterministic_algorithms(True)
 
     space, tokenizer = read_label_space(args.label_space), load_tokenizer(args.tokenizer)
-    teacher = p["teacher"]
-    training = TeacherTraining.of(teacher["training"])
+    training = TeacherTraining.of(p["teacher.training"])
     model = build_model(
-        teacher["architecture"],
+        p["teacher.architecture"],
         vocab_size=len(tokenizer),
         pad_id=tokenizer.pad_token_id,
         bos_id=tokenizer.bos_token_id,
         eos_id=tokenizer.eos_token_id,
         max_positions=MAX_POSITIONS,
-        seed=teacher["seed"],
+        seed=p["teacher.seed"],
     )
     settings = WorldSettings.of(p["seed"], p["data.world"])
     validate = partial(
@@ -70,7 +70,7 @@ def main() -> None:
     draw = partial(
         draw_texts, space, settings, tokenizer, training.batch_size, training.listing_share
     )
-    curve = train_teacher(model, draw, training, checkpoint, validate, teacher["seed"])
+    curve = train_teacher(model, draw, training, checkpoint, validate, p["teacher.seed"])
     require_score(curve, "micro_f1", "teacher.training", training.target_micro_f1)
     save_model(model, args.model, args.config)
     write_table(args.curve, curve)

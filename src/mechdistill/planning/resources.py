@@ -43,6 +43,9 @@ READERS_MINUTES = 240
 SIMULATORS = ("train_simulator", "simulate_answers")
 """Rules that run the model which predicts answers; a `t5` takes a graphics card where it is."""
 
+SERVED = "ask_teacher_server"
+"""Its cards are the server's; itself it reads one answer."""
+
 
 @dataclass(frozen=True)
 class Needs:
@@ -87,4 +90,6 @@ def _gpus(rule: str, planner: Planner, memory: float) -> int:
     simulator = planner.study.evaluate.simulator
     if rule in SIMULATORS and simulator is not None:
         return int(simulator.kind == "t5")
-    return 0 if math.isinf(planner.device.memory) else math.ceil(memory / planner.device.memory)
+    if rule == SERVED or math.isinf(planner.device.memory):
+        return 0
+    return math.ceil(memory / planner.device.memory)

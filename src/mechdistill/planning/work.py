@@ -104,7 +104,7 @@ class Planner:
             case "compare_with_zero_shot":
                 shown = notes.ranking + notes.patching
                 return self._generate(teacher, shown) + self._read(teacher, 4 * notes.ranking)
-            case "generate_teacher_traces":
+            case "generate_teacher_traces" | "ask_teacher_server":
                 return self._generate(teacher, every)
             case "sample_traces":
                 return self._generate(teacher, samples)

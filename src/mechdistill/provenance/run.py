@@ -180,6 +180,7 @@ def run(job: Job, log: RawIOBase) -> None:
         "outputs": record.describe_files(job.outputs),
         "git": record.git_state(root),
         "environment": record.environment(root),
+        "services": report["services"],
         "precision": report["precision"],
         "seeds": record.seeds(parameters, job.arguments),
         "host": socket.gethostname(),

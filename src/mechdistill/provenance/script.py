@@ -94,6 +94,7 @@ def _facts(wrapper_modules: Collection[str]) -> dict[str, Any]:
     """What the run record needs to know from inside the process."""
     torch = sys.modules.get("torch")
     parameters = sys.modules.get("mechdistill.parameters")
+    services = sys.modules.get("mechdistill.provenance.services")
     modules = {name: module for name, module in sys.modules.items() if name not in wrapper_modules}
     files = (getattr(module, "__file__", None) for module in modules.values())
     loaded = {Path(file).resolve() for file in files if file}
@@ -104,6 +105,7 @@ def _facts(wrapper_modules: Collection[str]) -> dict[str, Any]:
         "unread_parameters": [
             key for opened in getattr(parameters, "opened", ()) for key in opened.unread()
         ],
+        "services": list(getattr(services, "asked", ())),
         "precision": str(torch.get_default_dtype()).removeprefix("torch.") if torch else None,
         "cpu_seconds": round(used.ru_utime + used.ru_stime, 2),
         "peak_memory_bytes": used.ru_maxrss * (1 if sys.platform == "darwin" else 1024),
