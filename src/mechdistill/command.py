@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from mechdistill.artifacts import BASE_STUDY
+from mechdistill.artifacts import BASE_STUDY, RESULTS
 from mechdistill.audit.check import audit as audit_study
 from mechdistill.audit.check import audit_crate
 from mechdistill.audit.crate import crate_folder
@@ -160,6 +160,32 @@ def plan(
         console.width = max(console.width, 100)  # no number is cut, however narrow the terminal
         for one in plans:
             console.print(as_table(one))
+
+
+@app.command("export-teacher")
+def export_teacher(
+    study: Annotated[str, typer.Argument(help="whose teacher is trained already")],
+    folder: Annotated[Path, typer.Argument(help="to write; must be new or empty")],
+) -> None:
+    """Write a study's teacher as a folder that vLLM or `transformers serve` can hold."""
+    # heavy: no other command needs models
+    from mechdistill.models.servable import write_servable
+
+    root = Path.cwd()
+    results = Path(RESULTS, study)
+    teacher = results / "teacher"
+    try:
+        refuse_other_folder(root)
+        write_servable(
+            teacher / "model.safetensors",
+            teacher / "config.json",
+            results / "data" / "tokenizer.json",
+            folder,
+        )
+    except InputError as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(2) from None
+    typer.echo(f"written: {folder} (docs/teachers.md says how to serve it)")
 
 
 def audit_alone() -> None:
