@@ -12,7 +12,7 @@ from mechdistill.patching import margin_sweep
 from mechdistill.patching.conditions import head_masks, heads_of
 from mechdistill.patching.decision_sweep import DIRECTIONS, SITES
 from mechdistill.patching.margin_sweep import sweep_margins, sweep_prompts
-from mechdistill.patching.pairs import decision_events
+from mechdistill.patching.pairs import phase_events
 
 LAYERS, HEADS = 3, 4
 SETS = [
@@ -59,7 +59,7 @@ def slow_patched(model, pair, event, heads, site, direction):
 def test_sweep_equals_one_forward_pass_a_condition(model, pairs, phase, branches, every_event):
     masks = head_masks(SETS, LAYERS, HEADS)
     sweep_margins(model, pairs, phase, masks, pad_id=0, branches_per_pass=branches)
-    expected = [(p, e) for p in pairs for e in decision_events(p.trace, phase)]
+    expected = [(p, e) for p in pairs for e in phase_events(p.trace, phase)]
     assert [e.example for e in every_event] == [p.example for p, _ in expected]
     moved = 0.0
     for effect, (pair, event) in zip(every_event, expected, strict=True):
@@ -95,7 +95,7 @@ def test_patterns_at_all_prompt_positions_equal_whole_forward_passes(
 ):
     masks = head_masks(SETS, LAYERS, HEADS)
     sweep_prompts(model, pairs, phase, masks, pad_id=0, branches_per_pass=3)
-    expected = [(p, e) for p in pairs for e in decision_events(p.trace, phase)]
+    expected = [(p, e) for p in pairs for e in phase_events(p.trace, phase)]
     apart = 0.0
     for effect, (pair, event) in zip(every_event, expected, strict=True):
         clean = slow_margin(forced(model, pair.trace.tokens)[event.query], event)

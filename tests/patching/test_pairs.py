@@ -9,10 +9,10 @@ from mechdistill.data.examples import Example
 from mechdistill.data.twins import Twin
 from mechdistill.errors import InputError
 from mechdistill.patching.pairs import (
-    decision_events,
     eligible_traces,
     is_eligible,
     make_pairs,
+    phase_events,
 )
 from mechdistill.traces.parse import Mention, RefinePosition
 
@@ -55,8 +55,8 @@ def test_twin_of_another_length_is_refused(pairs):
 
 def test_events_belong_to_their_phase(pairs):
     trace = pairs[0].trace
-    assert [e.kind for e in decision_events(trace, 1)] == ["region"]
-    assert [e.kind for e in decision_events(trace, 2)] == ["within", "departure", "departure"]
+    assert [e.kind for e in phase_events(trace, 1)] == ["region"]
+    assert [e.kind for e in phase_events(trace, 2)] == ["within", "departure", "departure"]
 
 
 @pytest.mark.parametrize(

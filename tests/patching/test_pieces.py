@@ -13,7 +13,7 @@ from mechdistill.data.twins import twins_of
 from mechdistill.data.world import WorldSettings, draw_case
 from mechdistill.patching.conditions import head_masks
 from mechdistill.patching.margin_sweep import sweep_margins
-from mechdistill.patching.pairs import decision_events, is_eligible, make_pairs
+from mechdistill.patching.pairs import is_eligible, make_pairs, phase_events
 from mechdistill.traces.parse import parse_trace
 from tests.small_space import small_model, small_space
 from tests.small_tokenizers import byte_level
@@ -77,7 +77,7 @@ def test_margins_are_read_at_the_tokens_where_choices_part(traces, twins, pieces
     assert found
     for effect in found:
         (pair,) = [pair for pair in pairs if pair.example == effect.example]
-        event = decision_events(pair.trace, phase)[effect.event]
+        event = phase_events(pair.trace, phase)[effect.event]
         for ids, value in ((pair.trace.tokens, effect.clean), (pair.corrupted, effect.corrupted)):
             with torch.no_grad():
                 logits = model(torch.tensor([ids])).logits[0, event.query]

@@ -74,6 +74,19 @@ def page(full, tmp_path_factory):
             "answers_outside_label_space": {"teacher": 0},
         },
         parameters={"seed": 7, "distil": {"methods": ["vanilla"], "student_tokenizer": None}},
+        decisions=pd.DataFrame(
+            {
+                "split": ["test"] * 2,
+                "segment": "reasoning",
+                "kind": ["region", "departure"],
+                "notes": 3,
+                "with_event": [3, 0],
+                "events": [7, 0],
+                "first": [4, 0],
+                "foils": [4.26, float("nan")],
+                "margin": [2.5, float("nan")],
+            }
+        ),
         data_card="# Data card\nNotes are synthetic & <fake>.",
         origin=None,
     )

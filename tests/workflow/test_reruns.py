@@ -47,6 +47,7 @@ def students(*methods: str) -> set[str]:
 
 AFTER_TRACES = {
     *("score_heads", "rank_heads", "make_pools", "watch_heads", "agree_with_causal_effects"),
+    "find_events",
     *("check_corruptions", "patch_single_heads", *AFTER_RANKINGS),
     *("draw_coarse_heads", "draw_refine_heads", "train_simulator"),
     *("cache_targets", *STUDENT_POOLS, *students("vanilla", "mech"), *SCORING, *AFTER_SCORES),
@@ -114,6 +115,7 @@ CODE: dict[str, set[str]] = {
     | SCORING
     | AFTER_SCORES,
     "traces/quality.py": FROM_TEACHER,
+    "traces/trie.py": {"find_events", "write_report"},
     "heads/reliability.py": {"rank_heads"} | AFTER_RANKINGS,
     "patching/summary.py": {"summarise_patching", "write_report"} | PATCHING_FIGURES,
     "distil/methods/mech.py": students("mech") | AFTER_SCORES,

@@ -250,6 +250,7 @@ rule write_report:
         label_space="<results>/data/label_space.json",
         tokenizer="<results>/data/tokenizer.json",
         data_card="<results>/data/data_card.md",
+        events="<results>/teacher/events.parquet",
         origin=ORIGIN,
         budgets=expand(
             "<results>/distil/{method}/seed{seed}/budget.json",
@@ -295,6 +296,7 @@ rule write_report:
             " --definitions {input.definitions} --config {input.config} --traces {input.traces}"
             " --examples {input.examples} --label-space {input.label_space}"
             " --tokenizer {input.tokenizer} --data-card {input.data_card}"
+            " --events {input.events}"
             " --origin {input.origin}"
             " --budgets {input.budgets} --figures {input.figures}"
             " --report {output.report} --findings {output.findings}"

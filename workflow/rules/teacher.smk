@@ -209,3 +209,31 @@ else:
                 f" --examples {{input.examples}} --answers {CHECKPOINTS}/answers.jsonl"
                 " --traces {output.traces}"
             )
+
+
+rule find_events:
+    input:
+        model="<results>/teacher/model.safetensors",
+        config="<results>/teacher/config.json",
+        traces="<results>/teacher/traces.parquet",
+        label_space="<results>/data/label_space.json",
+        tokenizer="<results>/data/tokenizer.json",
+        examples="<results>/data/examples.parquet",
+    output:
+        events="<results>/teacher/events.parquet",
+    log:
+        "<logs>/find_events.log",
+    conda:
+        "../../envs/environment.yml"
+    resources:
+        **needs("find_events"),
+    params:
+        p=parameters("heads.batch_size"),
+        code=code("find_events"),
+    shell:
+        job(
+            "find_events.py --model {input.model} --config {input.config}"
+            " --traces {input.traces} --label-space {input.label_space}"
+            " --tokenizer {input.tokenizer} --examples {input.examples}"
+            " --events {output.events}"
+        )

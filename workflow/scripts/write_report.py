@@ -4,20 +4,21 @@ Inputs: --claims, --table1 (HTML), --measures (CSV), --figures (figureN.png, any
 --summary (patching), --manipulation, --causal-agreement, --rankings, --head-scores,
 --attention-rows, --predictions, --scores, --corpus, --comparisons, --definitions, --budgets (one
 a student, .../METHOD/seedSEED/budget.json); --config, --traces (the teacher's), --examples,
---label-space, --tokenizer, --data-card; --origin (two CSV: quality.csv and head_agreement.csv of a
-teacher from a checkpoint; none of one from scratch).
+--label-space, --tokenizer, --data-card, --events (the teacher's decisions); --origin (two CSV:
+quality.csv and head_agreement.csv of a teacher from a checkpoint; none of one from scratch).
 Outputs: --report, --findings.
 Parameters: study, seed, data, text_encoder, teacher, traces, heads, patching, distil, evaluate,
 significance, report (the page lists all of them).
 """
 
 import argparse
+from collections import Counter
 from functools import reduce
 from operator import getitem
 from pathlib import Path
 from typing import Any
 
-from mechdistill.artifacts import read_json, read_text, write_text
+from mechdistill.artifacts import read_json, read_table, read_text, write_text
 from mechdistill.data.examples import read_examples
 from mechdistill.data.labels import read_label_space
 from mechdistill.data.one_world import check_arguments
@@ -25,6 +26,7 @@ from mechdistill.data.tokenizer import load_tokenizer
 from mechdistill.models.shape import layers_and_heads
 from mechdistill.parameters import Parameters
 from mechdistill.report.claims.registry import read_claims
+from mechdistill.report.decisions import EVENTS, event_counts
 from mechdistill.report.evidence import Design, read_evidence
 from mechdistill.report.figures.heads import ranked_scores
 from mechdistill.report.findings import Story, findings
@@ -45,7 +47,7 @@ TABLES = {
     },
 }
 OTHERS = (
-    *("claims", "table1", "measures", "definitions", "data_card"),
+    *("claims", "table1", "measures", "definitions", "data_card", "events"),
     *("config", "traces", "examples", "label_space", "tokenizer"),
 )
 SECTIONS = (
@@ -77,6 +79,7 @@ def main() -> None:
     evidence = read_evidence(paths, Design.of(design, layers_and_heads(args.config)), budgets)
     claims = read_claims(args.claims)
     space = read_label_space(args.label_space)
+    traces = read_traces(args.traces)
     lines = findings(Story(evidence, claims, space.wording.notes))
     scores = evidence.tables["head_scores"]
     page = Page(
@@ -88,7 +91,7 @@ def main() -> None:
             ranked_scores(scores, 1),
             ranked_scores(scores, 2),
             parameters["report"]["worked_example"],
-            read_traces(args.traces),
+            traces,
             read_examples(args.examples),
             space,
             load_tokenizer(args.tokenizer),
@@ -98,6 +101,10 @@ def main() -> None:
         figures={int(f.stem.removeprefix("figure")): f for f in map(Path, args.figures)},
         definitions=read_json(args.definitions),
         parameters=parameters,
+        decisions=event_counts(
+            read_table(args.events, EVENTS, may_be_empty=True),
+            Counter(trace.split for trace in traces),
+        ),
         data_card=read_text(args.data_card),
         origin=Origin.read(parameters["teacher"], *args.origin) if args.origin else None,
     )

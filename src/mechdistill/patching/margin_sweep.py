@@ -20,7 +20,7 @@ from mechdistill.patching.decision_sweep import (
     sweep_decisions,
     sweep_prompt_patterns,
 )
-from mechdistill.patching.pairs import Pair, decision_events, margin_metric
+from mechdistill.patching.pairs import Pair, margin_metric, phase_events
 
 PROMPT_SITE = "pattern_prompt"
 """Patterns at every prompt position and at the event."""
@@ -121,7 +121,7 @@ def _forced(pairs: Sequence[Pair], phase: int) -> list[ForcedPair]:
     return [
         ForcedPair(pair.trace.tokens, pair.corrupted, pair.trace.prompt_length, events)
         for pair in pairs
-        if (events := decision_events(pair.trace, phase))
+        if (events := phase_events(pair.trace, phase))
     ]
 
 
@@ -130,7 +130,7 @@ def _named_events(pairs: Sequence[Pair], phase: int) -> list[tuple[str, int, str
     return [
         (pair.example, number, margin_metric(event))
         for pair in pairs
-        for number, event in enumerate(decision_events(pair.trace, phase))
+        for number, event in enumerate(phase_events(pair.trace, phase))
     ]
 
 

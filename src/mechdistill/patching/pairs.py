@@ -85,7 +85,7 @@ def make_pairs(
     return pairs
 
 
-def decision_events(trace: Trace, phase: int) -> list[Event]:
+def phase_events(trace: Trace, phase: int) -> list[Event]:
     """Decisions of a phase: regions in the early words (1); options and departures (2)."""
     kinds = {"region"} if phase == 1 else {"within", "departure"}
     return [event for event in trace.events if event.kind in kinds and event.foils]

@@ -110,6 +110,8 @@ class Planner:
                 return self._generate(teacher, samples)
             case "score_heads" | "watch_heads":
                 return self._read(teacher, 2 * notes.ranking)
+            case "find_events":
+                return self._read(teacher, every)
             case "cache_targets" | "cache_random_targets":
                 return self._read(teacher, notes.training) + self._targets(notes.training)
             case "cache_sample_targets":

@@ -106,7 +106,7 @@ OK = "ok"
 
 
 @dataclass(frozen=True)
-class _Clause:
+class Clause:
     """A clause [start, end) of the units: its pair by option, and where the verdict falls."""
 
     index: int
@@ -144,7 +144,7 @@ def parse_trace(
     written = Written.of(body, start, tokenizer, space)
     units = written.units
     answer_at = _first(units, "answer", 0, len(units))
-    clauses = _clauses(units, answer_at)
+    clauses = clauses_of(units, answer_at)
     late_start = written.position(clauses[0].start) if clauses else -1
     reasoning_end = written.position(answer_at)
     early_end = min(late_start if clauses else reasoning_end, start + early_tokens)
@@ -176,7 +176,7 @@ def _first(units: Sequence[Unit], kind: str, start: int, end: int) -> int:
     return next((u for u in range(start, end) if units[u].kind == kind), end)
 
 
-def _clauses(units: Sequence[Unit], end: int) -> list[_Clause]:
+def clauses_of(units: Sequence[Unit], end: int) -> list[Clause]:
     """Clauses before the answer: each from a problem number to the next one.
 
     They begin after the review's heading; without a heading, at the first number whose region is
@@ -197,7 +197,7 @@ def _clauses(units: Sequence[Unit], end: int) -> list[_Clause]:
     ]
 
 
-def _clause(units: Sequence[Unit], index: int, start: int, end: int) -> _Clause:
+def _clause(units: Sequence[Unit], index: int, start: int, end: int) -> Clause:
     verdict = _first(units, "verdict", start, end)
     pair: dict[str, str] = {}
     for u in range(start, verdict - 1):
@@ -207,7 +207,7 @@ def _clause(units: Sequence[Unit], index: int, start: int, end: int) -> _Clause:
     kept = units[verdict + 2].key if decided and units[verdict + 2].kind == "label" else ""
     named = start + 1 < end and units[start + 1].kind == "region"
     region = units[start + 1].key if named else ""
-    return _Clause(index, start, end, region, pair, verdict if kept else -1, kept)
+    return Clause(index, start, end, region, pair, verdict if kept else -1, kept)
 
 
 def _answer_units(units: Sequence[Unit], start: int) -> list[int]:
@@ -216,7 +216,7 @@ def _answer_units(units: Sequence[Unit], start: int) -> list[int]:
     return [u for u in range(start, stop) if units[u].kind == "label"]
 
 
-def _status(finished: bool, answer: Sequence[int], clauses: Sequence[_Clause]) -> str:
+def _status(finished: bool, answer: Sequence[int], clauses: Sequence[Clause]) -> str:
     """The first thing that is wrong with a trace, "ok" if nothing is."""
     if not finished:
         return "unfinished"
@@ -234,7 +234,7 @@ def _status(finished: bool, answer: Sequence[int], clauses: Sequence[_Clause]) -
 
 
 def _mentions(
-    written: Written, answer: Sequence[int], clauses: Sequence[_Clause]
+    written: Written, answer: Sequence[int], clauses: Sequence[Clause]
 ) -> Iterator[Mention]:
     kept_regions = {clause.region for clause in clauses if clause.kept}
     units = written.units
@@ -258,7 +258,7 @@ def _mentions(
         yield Mention("label", units[u].key, *written.bounds[u], "answer", -1, "kept")
 
 
-def _verdict(code: str, clause: _Clause) -> Verdict:
+def _verdict(code: str, clause: Clause) -> Verdict:
     if not clause.kept:
         return "open"
     if code == clause.kept:
@@ -287,7 +287,7 @@ def _region_events(
 
 
 def _clause_events(
-    written: Written, clauses: Sequence[_Clause], example: Example, space: LabelSpace
+    written: Written, clauses: Sequence[Clause], example: Example, space: LabelSpace
 ) -> Iterator[Event]:
     """Within: the option after the verdict, by gold. Departure: the label after that option."""
     for clause in clauses:
@@ -320,7 +320,7 @@ def _answer_events(
 
 def _refine_positions(
     written: Written,
-    clauses: Sequence[_Clause],
+    clauses: Sequence[Clause],
     mentions: Sequence[Mention],
     example: Example,
     space: LabelSpace,
@@ -347,7 +347,7 @@ def _refine_positions(
             )
 
 
-def _gold_and_other(clause: _Clause, example: Example) -> tuple[str, str]:
+def _gold_and_other(clause: Clause, example: Example) -> tuple[str, str]:
     """The clause's gold code and its other one; two "" unless the pair is such."""
     codes = list(dict.fromkeys(clause.pair.values()))
     gold = [code for code in codes if code in example.gold]
@@ -356,7 +356,7 @@ def _gold_and_other(clause: _Clause, example: Example) -> tuple[str, str]:
     return gold[0], codes[1 - codes.index(gold[0])]
 
 
-def _option_choice(written: Written, clause: _Clause, gold: str, near: str) -> Choice | None:
+def _option_choice(written: Written, clause: Clause, gold: str, near: str) -> Choice | None:
     options = {code: option for option, code in clause.pair.items()}
     return written.choice(clause.verdict_at + 1, options[gold], [options[near]])
 

@@ -77,13 +77,7 @@ class Written:
         Returns:
             None where the trace departs from the target before, or all alternatives are the target.
         """
-        unit = self.units[index]
-        first = self.bounds[index][0] - self.start
-        if first and self.text[slice(*self.spans[first - 1])] == " ":
-            first -= 1  # the space before a word may be a token of its own
-        before = self.text[self.spans[first][0] : unit.start]
-        behind = self.units[index + 1].end if index + 1 < len(self.units) else len(self.text)
-        after = self.text[unit.end : behind] or " ."
+        first, before, after = self._around(index)
         own = self.tokens[first:]
         wanted = encode_continuation(self.tokenizer, before + target + after)
         others = [
@@ -108,6 +102,38 @@ class Written:
         }
         deeper = sum(possible) - len(here)
         return Choice(self.start + first - 1 + depth, wanted[depth], here, deeper)
+
+    def paths(
+        self, index: int, alternatives: Sequence[str]
+    ) -> tuple[int, tuple[int, ...], list[tuple[int, ...]]]:
+        """Tokens of a unit as the trace writes it, and of what could stand in its place.
+
+        All are written as in `choice`, with what follows the unit.
+
+        Returns:
+            position in z of the first token, the trace's own tokens, those of each alternative.
+        """
+        first, before, after = self._around(index)
+        own = self.tokens[first:]
+        usual = encode_continuation(self.tokenizer, before + self.text_of(index) + after)
+        if own[: len(usual)] == usual:
+            others = [
+                encode_continuation(self.tokenizer, before + other + after)
+                for other in alternatives
+            ]
+            return self.start + first, usual, others
+        others = [self._written_on(first, before + other + after) for other in alternatives]
+        return self.start + first, own, others
+
+    def _around(self, index: int) -> tuple[int, str, str]:
+        """First token of a unit among the trace's own, the white space before it, what follows."""
+        unit = self.units[index]
+        first = self.bounds[index][0] - self.start
+        if first and self.text[slice(*self.spans[first - 1])] == " ":
+            first -= 1  # the space before a word may be a token of its own
+        before = self.text[self.spans[first][0] : unit.start]
+        behind = self.units[index + 1].end if index + 1 < len(self.units) else len(self.text)
+        return first, before, self.text[unit.end : behind] or " ."
 
     def _written_on(self, first: int, text: str) -> tuple[int, ...]:
         """Tokens of a text that begins with as many of the trace's own, from `first` on, as fit."""

@@ -52,6 +52,7 @@ class Page:
         figures: figure number -> PNG file.
         definitions: of the evaluation.
         parameters: all parameters of the study.
+        decisions: how many decision events of the teacher were found.
         data_card: Markdown.
         origin: of a teacher that was not trained from scratch.
     """
@@ -65,6 +66,7 @@ class Page:
     figures: Mapping[int, Path]
     definitions: Mapping[str, Any]
     parameters: Mapping[str, Any]
+    decisions: pd.DataFrame
     data_card: str
     origin: Origin | None
 
@@ -110,6 +112,7 @@ def render(page: Page) -> str:
         claims=page_rows.claim_rows(page.claims),
         records=f"{RECORDS}/{design.study}/",
         manipulation=page_rows.manipulation_rows(tables["manipulation"], design.bootstrap),
+        decisions=page_rows.decision_rows(page.decisions),
         statuses=page_rows.status_rows(tables["predictions"]),
         budgets=page_rows.budget_rows(evidence.budgets),
         definitions=[

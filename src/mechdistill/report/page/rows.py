@@ -162,6 +162,14 @@ def status_rows(predictions: pd.DataFrame) -> list[Row]:
     return rows
 
 
+def decision_rows(counts: pd.DataFrame) -> list[Row]:
+    """Decision events of the teacher that were found (see `mechdistill.report.decisions`)."""
+    return [
+        {**row, "foils": plain(row["foils"], 1), "margin": plain(row["margin"])}
+        for row in counts.to_dict("records")
+    ]
+
+
 def budget_rows(budgets: Budgets) -> list[Row]:
     """What each method's training used, seeds averaged; times are left to a table of their own."""
     rows = []
