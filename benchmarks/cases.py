@@ -31,6 +31,7 @@ SCORING = "benchmarks.ways.row_scoring"
 LENS = "benchmarks.ways.with_transformer_lens"
 NNSIGHT = "benchmarks.ways.with_nnsight"
 PATCHING = "benchmarks.ways.patching"
+ABLATION = "benchmarks.ways.ablation"
 
 
 def all_cases() -> list[Case]:
@@ -40,6 +41,7 @@ def all_cases() -> list[Case]:
     curves = [scoring_heads(count) for count in HEADS]
     curves += [scoring_examples(count) for count in EXAMPLES]
     curves += [sweep_conditions(count) for count in SETS]
+    curves += [ablation(512)]
     return [*targets, *curves, scoring(4096), scoring(8192)]
 
 
@@ -49,6 +51,7 @@ def quick_cases() -> list[Case]:
         scoring(64, "tiny", turns=2),
         training(64, "tiny", turns=2),
         sweep(64, "tiny", turns=2),
+        ablation(64, "tiny", turns=2),
         generation(64, "tiny", turns=2, conditions=4, steps=4),
     ]
 
@@ -132,6 +135,21 @@ def sweep_conditions(conditions: int, tokens: int = 512) -> Case:
     setting = {"model": MODEL, "tokens": tokens, "conditions": conditions}
     ways = [Way("sweep", PATCHING)]
     return Case("patching sweep", "conditions", conditions, setting, ways, [], 3)
+
+
+def ablation(tokens: int, model: str = MODEL, turns: int | None = None) -> Case:
+    """Every head alone, by prompt length; a pass a head is as many passes as there are heads."""
+    setting = {"model": model, "tokens": tokens}
+    ways = [
+        Way("branches", ABLATION),
+        Way("attribution", ABLATION),
+        Way("a pass a head", ABLATION, turns=turns or 0),
+    ]
+    comparisons = [
+        _gain("branches", "a pass a head", None),
+        _gain("attribution", "a pass a head", None),
+    ]
+    return Case("ablation", "tokens", tokens, setting, ways, comparisons, turns or 3)
 
 
 def generation(

@@ -42,7 +42,9 @@ computes (three anchors, as-printed kurtosis, total gradients through later laye
 attention weights; `nnsight` reads those of the eager model in a trace; `TransformerLens` caches
 patterns, `TransformerLens, sliced` keeps only the asked rows in hooks. **Patching sweep**: outputs
 of a random tenth of the heads put in at the last position, 16 conditions in both directions;
-`a pass each` is a full fused pass a condition with a hook of the projection. **Generation**: 16
+`a pass each` is a full fused pass a condition with a hook of the projection. **Ablation**: every
+head alone replaced by a mean output at the last position; `a pass a head` is a full fused pass for
+each, `attribution` the first-order estimate of all. **Generation**: 16
 patched conditions written on for 32 tokens. **Training step**: all six mechanistic terms on cached
 teacher targets against L_CoT alone, optimiser included; the teacher is in memory in neither (its
 targets come from a file).

@@ -477,6 +477,10 @@ class Patching(Section):
     """Patched runs generated together."""
     branches_per_pass: Count
     """Patched positions run together in a forward pass."""
+    null_draws: Count
+    """Events of other examples whose tokens are read at each decision."""
+    false_discovery: Annotated[float, Field(gt=0, lt=1)]
+    """Rate among the heads that are said to exceed their nulls."""
 
     @model_validator(mode="after")
     def _increases(self) -> Self:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.measurement import difference
-from benchmarks.ways import generation, patching, row_scoring, training_step
+from benchmarks.ways import ablation, generation, patching, row_scoring, training_step
 
 SCORING = {"model": "tiny", "tokens": 64}
 SWEEP = SCORING | {"conditions": 6}
@@ -29,6 +29,13 @@ def test_heads_and_examples_of_a_setting_are_used():
     shaped = SCORING | {"shape": {"heads": 8, "head_dim": 4}, "examples": 3}
     scores = row_scoring.prepared("rows", shaped)()
     assert scores["help"].shape == (2, 8)
+
+
+def test_ablation_by_branches_equals_a_pass_for_each_head():
+    found, passes = ablation.branches(SCORING)(), ablation.a_pass_a_head(SCORING)()
+    assert found["margins"].shape == (8,) and np.ptp(found["margins"]) > 0
+    assert difference(found, passes) < 1e-5
+    assert ablation.attribution(SCORING)() == {}
 
 
 def test_sweep_equals_a_pass_for_each_condition():

@@ -13,9 +13,12 @@ from mechdistill.report.attention import AttendedTrace, Word
 from mechdistill.report.figures import style
 from mechdistill.report.figures.attention import SIZES, figure4, fit, flow
 from mechdistill.report.figures.curves import curve_bands, figure1
+from mechdistill.report.figures.decisions import figure10
+from mechdistill.report.figures.head_sets import figure11
 from mechdistill.report.figures.heads import figure7, ranked_scores, stage_means
 from mechdistill.report.figures.patching import patching_figure
 from mechdistill.report.resampling import Bootstrap
+from mechdistill.traces.decision_events import KINDS
 
 BOOT = Bootstrap(50, 0)
 
@@ -29,6 +32,34 @@ def note():
     words += [Word("I50.21 " + "very long description " * 4, "", 0.01), Word("gout", "anchor", 0.2)]
     words += [Word(f"word{i}", "cue" if i == 7 else "", 0.003) for i in range(80)]
     return AttendedTrace("ranking-00000", (2, 7), tuple(words), 80)
+
+
+def effects(kinds):
+    """Heads of 4 layers; the first two of each kind count."""
+    heads = [(layer, head) for layer in range(4) for head in range(4)]
+    rows = [
+        (kind, segment, *head, 3.0 - i, 2.5 - i, 3.5 - i, 1.0 - i / 2, 2.0 - i, i < 2)
+        for kind in kinds
+        for segment in ("reasoning", "answer")
+        for i, head in enumerate(heads)
+    ]
+    columns = ["kind", "segment", "layer", "head", "effect", "ci_low", "ci_high"]
+    return pd.DataFrame(rows, columns=[*columns, "attribution", "excess", "above_null"])
+
+
+def shares():
+    """Departures have no share; a large bin has no controls."""
+    rows = [
+        (kind, segment, mode, ranking, size, np.nan if kind == "departure" else size / 16)
+        for kind in KINDS
+        for segment in ("reasoning", "answer")
+        for mode in ("ablated", "kept")
+        for ranking in ("top", "random", "depth_matched", "lowest")
+        for size in (1, 2, 4, 16)
+        if ranking == "top" or size < 16
+    ]
+    frame = pd.DataFrame(rows, columns=["kind", "segment", "mode", "ranking", "bin", "share"])
+    return frame.assign(ci_low=frame["share"] - 0.1, ci_high=frame["share"] + 0.1)
 
 
 @pytest.fixture
@@ -46,6 +77,9 @@ def figures(build, summary, head_scores, dynamics):
         5: lambda: patching_figure(summary, 1),
         7: lambda: figure7(head_scores, dynamics, 4, BOOT),
         8: lambda: patching_figure(summary, 2),
+        10: lambda: figure10(effects(KINDS)),
+        11: lambda: figure11(shares()),
+        1010: lambda: figure10(effects(("region",))),  # the others are never decided
     }
 
 
@@ -70,7 +104,7 @@ def labels_beyond_their_axis(figure):
                 yield from (tick.label1, tick.label2)
 
 
-@pytest.mark.parametrize("number", [1, 4, 5, 7, 8])
+@pytest.mark.parametrize("number", [1, 4, 5, 7, 8, 10, 1010, 11])
 def test_figure_is_legible(figures, number):
     """No text over another, none beyond the page, none smaller than 6 points."""
     figure = figures[number]()

@@ -13,7 +13,14 @@ from mechdistill.report.evidence import Evidence
 from mechdistill.report.findings import Story, causal_ranking, findings
 from mechdistill.report.metrics import TABLE1
 from mechdistill.report.page import Page, render
-from mechdistill.report.page.rows import budget_rows, claim_rows, patching_rows, status_rows
+from mechdistill.report.page.rows import (
+    budget_rows,
+    claim_rows,
+    head_effect_rows,
+    patching_rows,
+    set_rows,
+    status_rows,
+)
 from mechdistill.report.tables import build as build_table
 from mechdistill.report.tables import from_csv, tidy, to_html
 from mechdistill.report.tables import to_csv as table_csv
@@ -73,7 +80,10 @@ def page(full, tmp_path_factory):
             },
             "answers_outside_label_space": {"teacher": 0},
         },
-        parameters={"seed": 7, "distil": {"methods": ["vanilla"], "student_tokenizer": None}},
+        parameters={
+            **{"seed": 7, "patching": {"false_discovery": 0.05}},
+            "distil": {"methods": ["vanilla"], "student_tokenizer": None},
+        },
         decisions=pd.DataFrame(
             {
                 "split": ["test"] * 2,
@@ -85,6 +95,35 @@ def page(full, tmp_path_factory):
                 "first": [4, 0],
                 "foils": [4.26, float("nan")],
                 "margin": [2.5, float("nan")],
+            }
+        ),
+        head_effects=pd.DataFrame(
+            {
+                "kind": "region",
+                "segment": "reasoning",
+                "layer": [0, 0, 1, 1],
+                "head": [0, 1, 0, 1],
+                "n": 3,
+                "decisions": 4,
+                "margin": 9.5,
+                "excess": [0.1, 2.25, 3.5, -1.0],
+                "above_null": [False, True, True, False],
+            }
+        ),
+        attribution=pd.DataFrame(
+            {
+                **{"kind": ["region"], "segment": "reasoning"},
+                **{"spearman": 0.61, "ci_low": 0.4, "ci_high": 0.75},
+                **{"captured": 0.8, "captured_low": 0.6, "captured_high": 0.9},
+            }
+        ),
+        head_sets=pd.DataFrame(
+            {
+                **{"kind": "region", "segment": "reasoning", "bin": 2, "n": 3},
+                "mode": ["ablated", "ablated", "kept", "kept"],
+                "ranking": ["top", "random", "top", "random"],
+                "share": [0.8, 0.1, 0.75, 0.04],
+                **{"ci_low": 0.6, "ci_high": 0.9, "notes": [1.0, None, 0.67, None]},
             }
         ),
         data_card="# Data card\nNotes are synthetic & <fake>.",
@@ -181,6 +220,24 @@ def test_trace_without_refinement_is_said_so(page):
     assert "did not parse: no answer" in text
 
 
+def test_heads_beyond_their_nulls_are_named_with_their_depth(page):
+    (row,) = head_effect_rows(page.head_effects, page.attribution)
+    assert row["named"] == "L1H0 +3.50, L0H1 +2.25"
+    assert (row["beyond"], row["heads"], row["depth"]) == (2, 4, "0.75")
+    assert "2 of 4" in render(page) and "L1H0 +3.50" in render(page)
+    none = page.head_effects.assign(above_null=False)
+    (row,) = head_effect_rows(none, page.attribution)
+    assert (row["beyond"], row["named"], row["depth"]) == (0, "–", "–")
+
+
+def test_sets_of_heads_are_shown_beside_random_ones(page):
+    (row,) = set_rows(page.head_sets)
+    shown = [row[f"{mode}_{part}"] for mode in ("ablated", "kept") for part in ("top", "random")]
+    assert shown == ["80 %", "10 %", "75 %", "4 %"]
+    assert (row["ablated_ends"], row["kept_notes"]) == ("[60, 90]", "67 %")
+    assert "[60, 90]" in render(page)
+
+
 def test_restricted_data_show_no_note(page):
     parameters = page.parameters | {"data": {"source": {"restricted": True}}}
     text = render(replace(page, worked=None, parameters=parameters))
@@ -259,7 +316,7 @@ def test_measures_survive_the_csv(page):
 
 
 def test_what_tokenizers_keep_from_being_compared_is_said_where_they_differ(page):
-    own = {"distil": {"student_tokenizer": {"model": "bpe", "vocabulary": 800}}}
+    own = page.parameters | {"distil": {"student_tokenizer": {"model": "bpe", "vocabulary": 800}}}
     assert "(bpe, 800 tokens at most)" in render(replace(page, parameters=own))
     assert "tokenizer of their own" not in render(page)
 

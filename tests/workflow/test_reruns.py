@@ -24,6 +24,8 @@ BASES = {f"train_base_student {seed}" for seed in SEEDS}
 STUDENT_POOLS = {f"pool_student_heads {seed}" for seed in SEEDS}
 DATA = {"make_label_space", "make_examples", "make_twins", "write_data_card"}
 PATCHING_FIGURES = {"draw_patching 5", "draw_patching 8"}
+HEAD_EFFECTS = {"calibrate_heads", "draw_head_effects"}
+HEAD_SETS = {"ablate_head_sets", "draw_head_sets"}
 CONCLUSIONS = {"judge_claims", "write_report"}
 AFTER_SCORES = {"collect_scores", "compare_methods", "make_tables", "draw_curves", *CONCLUSIONS}
 AFTER_RANKINGS = {
@@ -47,7 +49,7 @@ def students(*methods: str) -> set[str]:
 
 AFTER_TRACES = {
     *("score_heads", "rank_heads", "make_pools", "watch_heads", "agree_with_causal_effects"),
-    "find_events",
+    *("find_events", "ablate_heads", *HEAD_EFFECTS, *HEAD_SETS),
     *("check_corruptions", "patch_single_heads", *AFTER_RANKINGS),
     *("draw_coarse_heads", "draw_refine_heads", "train_simulator"),
     *("cache_targets", *STUDENT_POOLS, *students("vanilla", "mech"), *SCORING, *AFTER_SCORES),
@@ -68,13 +70,17 @@ PARAMETERS: dict[str, tuple[dict[str, Any], set[str]]] = {
     ),
     "heads in a pool": (
         {"heads.pool_size": 1},
-        {"make_pools", "agree_with_causal_effects", "cache_targets"}
+        {"make_pools", "agree_with_causal_effects", "cache_targets", *HEAD_EFFECTS}
         | STUDENT_POOLS
         | students("vanilla", "mech")
         | SCORING
         | AFTER_SCORES,
     ),
-    "random draws of patching": ({"patching.random_draws": 2}, AFTER_RANKINGS),
+    "level of false discoveries": (
+        {"patching.false_discovery": 0.1},
+        {*HEAD_EFFECTS, "write_report"},
+    ),
+    "random draws of patching": ({"patching.random_draws": 2}, AFTER_RANKINGS | HEAD_SETS),
     "steps of the simulator": (
         {"evaluate.simulator.steps": 50},
         {"train_simulator", "simulate_answers"} | AFTER_SCORES,
@@ -115,7 +121,8 @@ CODE: dict[str, set[str]] = {
     | SCORING
     | AFTER_SCORES,
     "traces/quality.py": FROM_TEACHER,
-    "traces/trie.py": {"find_events", "write_report"},
+    "traces/trie.py": {"find_events", "ablate_heads", *HEAD_EFFECTS, *HEAD_SETS, "write_report"},
+    "patching/calibration.py": {*HEAD_EFFECTS, "write_report"},
     "heads/reliability.py": {"rank_heads"} | AFTER_RANKINGS,
     "patching/summary.py": {"summarise_patching", "write_report"} | PATCHING_FIGURES,
     "distil/methods/mech.py": students("mech") | AFTER_SCORES,

@@ -37,7 +37,7 @@ def test_report_is_there_and_the_run_ends_with_the_findings(smoke: Checkout) -> 
     report = smoke.root / RESULTS / "report"
     for name in ("report.html", "claims.csv", "table1.csv", "table1.tex", "table1.html"):
         assert (report / name).stat().st_size > 100, name
-    for figure in (1, 4, 5, 7, 8):
+    for figure in (1, 4, 5, 7, 8, 10, 11):
         assert (report / f"figure{figure}.png").read_bytes().startswith(b"\x89PNG")
         assert (report / f"figure{figure}.pdf").read_bytes().startswith(b"%PDF")
     ending = smoke.output[-4000:]
@@ -95,6 +95,8 @@ def test_no_half_written_file_is_left(smoke: Checkout) -> None:
     "names",
     [
         ("heads/head_scores.parquet", "patching/single_heads.parquet"),
+        ("teacher/events.parquet", "patching/ablation.parquet", "patching/head_effects.parquet"),
+        ("patching/head_sets.parquet", "report/figure10.png", "report/figure11.pdf"),
         ("evaluate/mech-seed1/predictions.parquet", "distil/targets.safetensors"),
         ("evaluate/scores.parquet", "significance/comparisons.parquet", "report/table1.csv"),
         ("report/figure5.pdf", "report/figure1.png", "report/claims.csv", "report/report.html"),

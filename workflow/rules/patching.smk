@@ -160,3 +160,93 @@ rule summarise_patching:
             " --generated {input.generated} --examples {input.examples}"
             " --summary {output.summary}"
         )
+
+
+rule ablate_heads:
+    input:
+        model="<results>/teacher/model.safetensors",
+        config="<results>/teacher/config.json",
+        traces="<results>/teacher/traces.parquet",
+        events="<results>/teacher/events.parquet",
+        tokenizer="<results>/data/tokenizer.json",
+    output:
+        ablation="<results>/patching/ablation.parquet",
+    log:
+        "<logs>/ablate_heads.log",
+    conda:
+        "../../envs/environment.yml"
+    resources:
+        **needs("ablate_heads"),
+    params:
+        p=parameters(
+            "patching.null_draws",
+            "patching.seed",
+            "patching.branches_per_pass",
+            "heads.batch_size",
+        ),
+        code=code("ablate_heads"),
+    shell:
+        job(
+            "ablate_heads.py --model {input.model} --config {input.config}"
+            " --traces {input.traces} --events {input.events}"
+            " --tokenizer {input.tokenizer} --ablation {output.ablation}"
+        )
+
+
+rule calibrate_heads:
+    input:
+        ablation="<results>/patching/ablation.parquet",
+    output:
+        effects="<results>/patching/head_effects.parquet",
+        agreement="<results>/patching/attribution_agreement.parquet",
+    log:
+        "<logs>/calibrate_heads.log",
+    conda:
+        "../../envs/environment.yml"
+    resources:
+        **needs("calibrate_heads"),
+    params:
+        p=parameters(
+            "patching.false_discovery",
+            "heads.bootstrap",
+            "heads.seed",
+            "heads.pool_size",
+        ),
+        code=code("calibrate_heads"),
+    shell:
+        job(
+            "calibrate_heads.py --ablation {input.ablation}"
+            " --effects {output.effects} --agreement {output.agreement}"
+        )
+
+
+rule ablate_head_sets:
+    input:
+        model="<results>/teacher/model.safetensors",
+        config="<results>/teacher/config.json",
+        traces="<results>/teacher/traces.parquet",
+        events="<results>/teacher/events.parquet",
+        ablation="<results>/patching/ablation.parquet",
+        tokenizer="<results>/data/tokenizer.json",
+    output:
+        sets="<results>/patching/head_sets.parquet",
+    log:
+        "<logs>/ablate_head_sets.log",
+    conda:
+        "../../envs/environment.yml"
+    resources:
+        **needs("ablate_head_sets"),
+    params:
+        p=parameters(
+            "patching.bins",
+            "patching.random_draws",
+            "patching.seed",
+            "patching.branches_per_pass",
+        ),
+        code=code("ablate_head_sets"),
+    shell:
+        job(
+            "ablate_head_sets.py --model {input.model} --config {input.config}"
+            " --traces {input.traces} --events {input.events} --ablation {input.ablation}"
+            " --tokenizer {input.tokenizer} --sets {output.sets}"
+        )

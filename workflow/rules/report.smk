@@ -1,6 +1,6 @@
 # Tables, figures, verdicts and the page.
 
-FIGURES = ("1", "4", "5", "7", "8")
+FIGURES = ("1", "4", "5", "7", "8", "10", "11")
 
 
 rule make_tables:
@@ -160,6 +160,50 @@ rule draw_refine_heads:
         )
 
 
+rule draw_head_effects:
+    input:
+        effects="<results>/patching/head_effects.parquet",
+    output:
+        pdf="<results>/report/figure10.pdf",
+        png="<results>/report/figure10.png",
+    log:
+        "<logs>/draw_head_effects.log",
+    conda:
+        "../../envs/environment.yml"
+    resources:
+        **needs("draw_head_effects"),
+    params:
+        p=parameters(),
+        code=code("draw_head_effects"),
+    shell:
+        job(
+            "draw_head_effects.py --effects {input.effects} --pdf {output.pdf}"
+            " --png {output.png}"
+        )
+
+
+rule draw_head_sets:
+    input:
+        sets="<results>/patching/head_sets.parquet",
+    output:
+        pdf="<results>/report/figure11.pdf",
+        png="<results>/report/figure11.png",
+    log:
+        "<logs>/draw_head_sets.log",
+    conda:
+        "../../envs/environment.yml"
+    resources:
+        **needs("draw_head_sets"),
+    params:
+        p=parameters("significance.bootstrap", "significance.seed"),
+        code=code("draw_head_sets"),
+    shell:
+        job(
+            "draw_head_sets.py --sets {input.sets} --pdf {output.pdf}"
+            " --png {output.png}"
+        )
+
+
 rule judge_claims:
     input:
         head_scores="<results>/heads/head_scores.parquet",
@@ -251,6 +295,9 @@ rule write_report:
         tokenizer="<results>/data/tokenizer.json",
         data_card="<results>/data/data_card.md",
         events="<results>/teacher/events.parquet",
+        head_effects="<results>/patching/head_effects.parquet",
+        attribution="<results>/patching/attribution_agreement.parquet",
+        head_sets="<results>/patching/head_sets.parquet",
         origin=ORIGIN,
         budgets=expand(
             "<results>/distil/{method}/seed{seed}/budget.json",
@@ -296,7 +343,8 @@ rule write_report:
             " --definitions {input.definitions} --config {input.config} --traces {input.traces}"
             " --examples {input.examples} --label-space {input.label_space}"
             " --tokenizer {input.tokenizer} --data-card {input.data_card}"
-            " --events {input.events}"
+            " --events {input.events} --head-effects {input.head_effects}"
+            " --attribution {input.attribution} --head-sets {input.head_sets}"
             " --origin {input.origin}"
             " --budgets {input.budgets} --figures {input.figures}"
             " --report {output.report} --findings {output.findings}"

@@ -4,8 +4,9 @@ Inputs: --claims, --table1 (HTML), --measures (CSV), --figures (figureN.png, any
 --summary (patching), --manipulation, --causal-agreement, --rankings, --head-scores,
 --attention-rows, --predictions, --scores, --corpus, --comparisons, --definitions, --budgets (one
 a student, .../METHOD/seedSEED/budget.json); --config, --traces (the teacher's), --examples,
---label-space, --tokenizer, --data-card, --events (the teacher's decisions); --origin (two CSV:
-quality.csv and head_agreement.csv of a teacher from a checkpoint; none of one from scratch).
+--label-space, --tokenizer, --data-card; --events (the teacher's decisions), --head-effects,
+--attribution (single heads at them), --head-sets; --origin (two CSV: quality.csv and
+head_agreement.csv of a teacher from a checkpoint; none of one from scratch).
 Outputs: --report, --findings.
 Parameters: study, seed, data, text_encoder, teacher, traces, heads, patching, distil, evaluate,
 significance, report (the page lists all of them).
@@ -30,6 +31,8 @@ from mechdistill.report.decisions import EVENTS, event_counts
 from mechdistill.report.evidence import Design, read_evidence
 from mechdistill.report.figures.heads import ranked_scores
 from mechdistill.report.findings import Story, findings
+from mechdistill.report.head_sets import COLUMNS as SETS
+from mechdistill.report.head_sets import set_shares
 from mechdistill.report.page import Page, render
 from mechdistill.report.page.origin import Origin
 from mechdistill.report.tables import from_csv
@@ -47,7 +50,8 @@ TABLES = {
     },
 }
 OTHERS = (
-    *("claims", "table1", "measures", "definitions", "data_card", "events"),
+    *("claims", "table1", "measures", "definitions", "data_card"),
+    *("events", "head_effects", "attribution", "head_sets"),
     *("config", "traces", "examples", "label_space", "tokenizer"),
 )
 SECTIONS = (
@@ -104,6 +108,11 @@ def main() -> None:
         decisions=event_counts(
             read_table(args.events, EVENTS, may_be_empty=True),
             Counter(trace.split for trace in traces),
+        ),
+        head_effects=read_table(args.head_effects, may_be_empty=True),
+        attribution=read_table(args.attribution, may_be_empty=True),
+        head_sets=set_shares(
+            read_table(args.head_sets, SETS, may_be_empty=True), evidence.design.bootstrap
         ),
         data_card=read_text(args.data_card),
         origin=Origin.read(parameters["teacher"], *args.origin) if args.origin else None,

@@ -21,8 +21,10 @@ from mechdistill.reproduce import warm_process
 
 DERIVING = (
     *("rank_heads", "agree_with_causal_effects", "summarise_patching"),
+    "calibrate_heads",
     *("collect_scores", "compare_methods", "make_tables", "make_budget"),
     *("draw_curves", "draw_coarse_heads", "draw_refine_heads", "draw_patching"),
+    *("draw_head_effects", "draw_head_sets"),
     *("judge_claims", "write_report"),
 )
 """Rules that compute from rows alone, without a model."""

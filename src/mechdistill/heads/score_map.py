@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from matplotlib.ticker import MaxNLocator
+from numpy.typing import NDArray
 
 from mechdistill.figure_style import BLACK, new_figure, style
 
@@ -51,17 +52,8 @@ def draw_map(axes: Axes, rows: pd.DataFrame, *, value: str = "value") -> AxesIma
         rows: layer, head, `value`, and ci_low and ci_high.
         value: the column that is shown.
     """
-    grids = {
-        column: rows.pivot(index="layer", columns="head", values=column).to_numpy(dtype=np.float64)
-        for column in (value, "ci_low", "ci_high")
-    }
-    shown = grids[value]
-    finite = np.abs(shown[np.isfinite(shown)])
-    reach = float(finite.max()) if finite.size and finite.max() > 0 else 1.0
-    image = axes.imshow(shown, cmap=COLOURS, vmin=-reach, vmax=reach, origin="lower", aspect="auto")
-    certain = (grids["ci_low"] > 0) | (grids["ci_high"] < 0)
-    layers, heads = np.nonzero(certain)
-    axes.scatter(heads, layers, s=4, color=BLACK, linewidths=0)
+    low, high = (_grid(rows, column) for column in ("ci_low", "ci_high"))
+    image = _draw(axes, rows, value, (low > 0) | (high < 0))
     highest = rows.dropna(subset=value).nlargest(NAMED, value)
     for layer, head in zip(highest["layer"].tolist(), highest["head"].tolist(), strict=True):
         axes.annotate(
@@ -69,6 +61,25 @@ def draw_map(axes: Axes, rows: pd.DataFrame, *, value: str = "value") -> AxesIma
             ha="center", va="bottom", fontsize=6.5,
             bbox={"boxstyle": "round,pad=0.15", "facecolor": "white", "linewidth": 0, "alpha": 0.8},
         )  # fmt: skip
+    return image
+
+
+def draw_marked_map(axes: Axes, rows: pd.DataFrame, *, value: str, marked: str) -> AxesImage:
+    """As `draw_map`, with dots where the column `marked` is true, and no names: for small maps."""
+    return _draw(axes, rows, value, _grid(rows, marked) > 0)
+
+
+def _grid(rows: pd.DataFrame, column: str) -> NDArray[np.float64]:
+    return rows.pivot(index="layer", columns="head", values=column).to_numpy(dtype=np.float64)
+
+
+def _draw(axes: Axes, rows: pd.DataFrame, value: str, dots: NDArray[np.bool_]) -> AxesImage:
+    shown = _grid(rows, value)
+    finite = np.abs(shown[np.isfinite(shown)])
+    reach = float(finite.max()) if finite.size and finite.max() > 0 else 1.0
+    image = axes.imshow(shown, cmap=COLOURS, vmin=-reach, vmax=reach, origin="lower", aspect="auto")
+    layers, heads = np.nonzero(dots)
+    axes.scatter(heads, layers, s=4, color=BLACK, linewidths=0)
     axes.set_xlabel("head")
     axes.set_ylabel("layer")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))

@@ -21,6 +21,8 @@ DISTILLED_LOGIT_BYTES = 50
 """The same where the teacher's distribution is matched too."""
 CORRUPTIONS = 4
 """Twin and phase of each pair of runs (K1, K2, and the sham in both phases)."""
+FAMILIES = 6
+"""Kinds of decisions in the reasoning and in the answer."""
 RANKINGS = 9
 """Orders of heads of a phase that are patched in bins, beside random draws."""
 
@@ -154,6 +156,17 @@ class Planner:
             case "patch_single_heads":
                 branches = teacher.layers * teacher.heads * 2 * 2 * 2 * notes.patching
                 return self._patch(branches, 0.6) + self._read(teacher, 2 * 2 * notes.patching)
+            case "ablate_heads":
+                branches = teacher.layers * teacher.heads * 2 * FAMILIES * notes.patching
+                return self._patch(branches, 1.0) + self._read(
+                    teacher, FAMILIES * (2 * notes.ranking + 3 * notes.patching)
+                )
+            case "ablate_head_sets":
+                drawn = 2 + 2 * study.patching.random_draws
+                branches = 2 * len(study.patching.bins) * drawn * FAMILIES * notes.patching
+                return self._patch(branches / 2, 1.0) + self._read(
+                    teacher, FAMILIES * (notes.ranking + notes.patching / 2)
+                )
             case "patch_margin":
                 branches = self._conditions(study.patching.bins) * 3 * 2 * CORRUPTIONS
                 return self._patch(branches * notes.patching, 1.0) + self._read(

@@ -23,6 +23,7 @@ from mechdistill.report.attention import KINDS
 from mechdistill.report.evidence import Evidence
 from mechdistill.report.figures.attention import EDGES
 from mechdistill.report.formats import percent
+from mechdistill.report.head_sets import overlaps
 from mechdistill.report.metrics import LAST_TABLES, MORE_TABLES, Metric
 from mechdistill.report.page import rows as page_rows
 from mechdistill.report.page.captions import FIGURES
@@ -53,6 +54,8 @@ class Page:
         definitions: of the evaluation.
         parameters: all parameters of the study.
         decisions: how many decision events of the teacher were found.
+        head_effects, attribution: of `mechdistill.patching.calibration`.
+        head_sets: of `mechdistill.report.head_sets.set_shares`.
         data_card: Markdown.
         origin: of a teacher that was not trained from scratch.
     """
@@ -67,6 +70,9 @@ class Page:
     definitions: Mapping[str, Any]
     parameters: Mapping[str, Any]
     decisions: pd.DataFrame
+    head_effects: pd.DataFrame
+    attribution: pd.DataFrame
+    head_sets: pd.DataFrame
     data_card: str
     origin: Origin | None
 
@@ -113,6 +119,10 @@ def render(page: Page) -> str:
         records=f"{RECORDS}/{design.study}/",
         manipulation=page_rows.manipulation_rows(tables["manipulation"], design.bootstrap),
         decisions=page_rows.decision_rows(page.decisions),
+        head_rows=page_rows.head_effect_rows(page.head_effects, page.attribution),
+        set_rows=page_rows.set_rows(page.head_sets),
+        overlaps=[*map(page_rows.overlap_row, overlaps(page.head_effects))],
+        false_discovery=percent(100 * page.parameters["patching"]["false_discovery"]),
         statuses=page_rows.status_rows(tables["predictions"]),
         budgets=page_rows.budget_rows(evidence.budgets),
         definitions=[

@@ -54,5 +54,20 @@ FIGURES = {
             paper="the change divided by the corrupted level (denoise) or the clean level (noise)",
         ),
     ),
+    10: (
+        "Figure 10. What single heads do for decisions (ours, after version 2 of the paper)",
+        "Maps: margin lost when the head's output is replaced by its mean at the decision, less "
+        "the larger of what the same does to tokens that decide nothing and to shuffled decisions; "
+        "dots: heads that exceed both (false discoveries controlled). Below: the exact effects of "
+        "all heads over their first-order estimates (attribution), filled where they count. Lines: "
+        "95 % intervals, notes resampled.",
+    ),
+    11: (
+        "Figure 11. Sets of heads at decisions (ours, after version 2 of the paper)",
+        "Heads found on one half of the patching notes, ablated on the other: share of what all "
+        "heads do for the margin that goes with the set (solid) and that is there with the set "
+        "alone (dashed), over the number of heads, beside random, depth-matched and "
+        "lowest-ranked heads. Lines: 95 % intervals, notes resampled.",
+    ),
 }
 """Figure number -> title, text."""

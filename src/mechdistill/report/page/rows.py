@@ -12,7 +12,7 @@ from mechdistill.report.findings import causal_ranking, variant
 from mechdistill.report.formats import MISSING, interval, percent, plain, signed
 from mechdistill.report.metrics import method_name
 from mechdistill.report.patching import PAPER_METRIC, TWIN, WRITTEN
-from mechdistill.report.rankings import PRIMARY
+from mechdistill.report.rankings import PRIMARY, name
 from mechdistill.report.resampling import Bootstrap
 from mechdistill.report.verdicts import Verdict
 
@@ -37,6 +37,9 @@ SITES = {
 }
 SHOWN = 8
 """Score variants of a phase listed, besides the printed score and plain attention."""
+
+NAMED = 4
+"""Heads of a kind of decision that are named."""
 
 Row = dict[str, Any]
 
@@ -164,10 +167,60 @@ def status_rows(predictions: pd.DataFrame) -> list[Row]:
 
 def decision_rows(counts: pd.DataFrame) -> list[Row]:
     """Decision events of the teacher that were found (see `mechdistill.report.decisions`)."""
+    rows: list[Row] = counts.to_dict("records")  # type: ignore[assignment]
     return [
-        {**row, "foils": plain(row["foils"], 1), "margin": plain(row["margin"])}
-        for row in counts.to_dict("records")
+        {**row, "foils": plain(row["foils"], 1), "margin": plain(row["margin"])} for row in rows
     ]
+
+
+def head_effect_rows(effects: pd.DataFrame, agreement: pd.DataFrame) -> list[Row]:
+    """By kind of decision: heads beyond their nulls, and how attribution ranks all of them."""
+    rows = []
+    for (kind, segment), own in effects.groupby(["kind", "segment"], sort=False):
+        beyond = own[own["above_null"].astype(bool)].sort_values("excess", ascending=False)
+        first = own.iloc[0]
+        ranks = agreement[(agreement["kind"] == kind) & (agreement["segment"] == segment)].iloc[0]
+        named = [
+            f"{name((int(row['layer']), int(row['head'])))} {signed(row['excess'], 2)}"
+            for row in beyond.head(NAMED).to_dict("records")
+        ]
+        deep = (beyond["layer"] + 1).mean() / (int(own["layer"].max()) + 1)
+        rows.append(
+            {
+                **{"kind": kind, "segment": segment, "notes": first["n"]},
+                **{"decisions": first["decisions"], "margin": plain(first["margin"], 2)},
+                **{"beyond": len(beyond), "heads": len(own), "named": ", ".join(named) or MISSING},
+                "depth": plain(deep, 2),
+                "spearman": plain(ranks["spearman"], 2),
+                "spearman_ends": interval(ranks["ci_low"], ranks["ci_high"], 2),
+                "captured": percent(100 * ranks["captured"]),
+                "captured_ends": _percents(ranks["captured_low"], ranks["captured_high"]),
+            }
+        )
+    return rows
+
+
+def set_rows(shares: pd.DataFrame) -> list[Row]:
+    """By kind of decision and number of heads: the first heads ablated, and kept alone."""
+    rows: list[Row] = []
+    for (kind, segment, size), own in shares.groupby(["kind", "segment", "bin"], sort=False):
+        cells: Row = {"kind": kind, "segment": segment, "bin": size, "n": own["n"].iloc[0]}
+        for mode in ("ablated", "kept"):
+            for ranking in ("top", "random"):
+                chosen = own[(own["mode"] == mode) & (own["ranking"] == ranking)]
+                row = next(iter(chosen.to_dict("records")), None)
+                cells[f"{mode}_{ranking}"] = MISSING if row is None else percent(100 * row["share"])
+                if ranking == "top" and row is not None:
+                    cells[f"{mode}_ends"] = _percents(row["ci_low"], row["ci_high"])
+                    cells[f"{mode}_notes"] = percent(100 * row["notes"])
+        rows.append(cells)
+    return rows
+
+
+def overlap_row(overlap: Mapping[str, Any]) -> Row:
+    """Heads that count at two kinds of decision."""
+    chance, p = plain(overlap["expected"], 1), plain(overlap["p"], 2)
+    return {**overlap, "expected": chance, "p": p}
 
 
 def budget_rows(budgets: Budgets) -> list[Row]:

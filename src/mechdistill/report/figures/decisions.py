@@ -1,0 +1,90 @@
+"""Figure 10: what single heads do for each kind of decision, and how attribution ranks them."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from mechdistill.figure_style import (
+    BLACK,
+    BLUE,
+    ORANGE,
+    WIDTH,
+    letter,
+    light_grid,
+    new_figure,
+    style,
+)
+from mechdistill.heads.score_map import draw_marked_map
+from mechdistill.report.decisions import SEGMENTS
+from mechdistill.traces.decision_events import KINDS
+
+COLOURS = {"reasoning": (BLUE, "o"), "answer": (ORANGE, "s")}
+LETTERS = "abcdefghi"
+
+
+def figure10(effects: pd.DataFrame) -> Figure:
+    """Maps of each head's effect beyond its nulls; below, exact effects over attribution.
+
+    Args:
+        effects: of `mechdistill.patching.calibration.calibrate`.
+    """
+    with style():
+        figure = new_figure(WIDTH, 6.6)
+        panels = figure.subplots(len(SEGMENTS) + 1, len(KINDS), squeeze=False)
+        for (row, segment), (column, kind) in product(enumerate(SEGMENTS), enumerate(KINDS)):
+            axes = panels[row][column]
+            rows = effects[(effects["segment"] == segment) & (effects["kind"] == kind)]
+            letter(axes, f"{LETTERS[row * len(KINDS) + column]}  {kind}, {segment}")
+            if rows.empty:
+                _nothing(axes)
+            else:
+                image = draw_marked_map(axes, rows, value="excess", marked="above_null")
+                figure.colorbar(image, ax=axes, label="beyond null (logits)")
+        for column, kind in enumerate(KINDS):
+            axes = panels[-1][column]
+            letter(axes, f"{LETTERS[len(SEGMENTS) * len(KINDS) + column]}  {kind}")
+            _attribution(axes, effects[effects["kind"] == kind])
+        figure.legend(handles=_legend(), loc="outside lower center", ncols=4, frameon=False)
+    return figure
+
+
+def _attribution(axes: Axes, rows: pd.DataFrame) -> None:
+    if rows.empty:
+        return _nothing(axes)
+    for segment, (colour, marker) in COLOURS.items():
+        own = rows[rows["segment"] == segment]
+        for above, fill in ((False, "white"), (True, colour)):
+            chosen = own[own["above_null"].astype(bool) == above]
+            axes.scatter(
+                chosen["attribution"], chosen["effect"], s=14, marker=marker, facecolor=fill,
+                edgecolor=colour, linewidth=0.8, zorder=3,
+            )  # fmt: skip
+        axes.vlines(own["attribution"], own["ci_low"], own["ci_high"], color=colour, linewidth=0.7)
+    axes.axline((0, 0), slope=1, color=BLACK, linewidth=0.6, linestyle=":")
+    axes.set_xlabel("attribution (logits)")
+    axes.set_ylabel("exact effect (logits)")
+    light_grid(axes)
+    return None
+
+
+def _nothing(axes: Axes) -> None:
+    axes.text(0.5, 0.5, "no such decision", ha="center", va="center", transform=axes.transAxes)
+    axes.set_xticks([])
+    axes.set_yticks([])
+
+
+def _legend() -> list[Line2D]:
+    look = {"linestyle": "", "markersize": 4}
+    return [
+        *(
+            Line2D([], [], color=colour, marker=marker, label=segment, **look)  # type: ignore[arg-type]
+            for segment, (colour, marker) in COLOURS.items()
+        ),
+        Line2D([], [], color=BLACK, marker="o", mfc="white", label="within its null", **look),  # type: ignore[arg-type]
+        Line2D([], [], color=BLACK, linewidth=0.6, linestyle=":", label="attribution = effect"),
+    ]
