@@ -34,7 +34,6 @@ MADE = {
     STUDENT: f"results/{STUDY}/distil/base/seed0/model.safetensors",
 }
 QUICK = (
-    "--slurm-status-command=squeue",  # there is no database here
     "--slurm-init-seconds-before-status-checks=4",
     "--latency-wait=5",
 )
