@@ -106,6 +106,19 @@ def test_dvc_keeps_no_copy_of_restricted_results(
     assert options == [{"persist": True, "cache": False}] * 5
 
 
+def test_metrics_and_figures_are_named_where_the_rules_make_them(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outputs = "results/x/report/metrics.json results/x/report/figure1.png results/x/metrics.json"
+    said = SAID + block("show", "data.parquet", f"{outputs} results/x/report/figure1.pdf")
+    monkeypatch.setattr(dvc_stages, "dry_run", lambda root, name: said)
+    document = yaml.safe_load(dvc_stages.stages_text(repository, None))
+    assert document["metrics"] == ["results/x/report/metrics.json"]
+    assert document["plots"] == ["results/x/report/figure1.png"]
+    monkeypatch.setattr(dvc_stages, "dry_run", lambda root, name: SAID)
+    assert set(yaml.safe_load(dvc_stages.stages_text(repository, None))) == {"stages"}
+
+
 def test_rules_come_after_those_whose_files_they_read() -> None:
     stages = {
         "a": Stage(inputs={"c.out"}, outputs={"a.out"}),

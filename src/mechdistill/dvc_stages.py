@@ -16,7 +16,7 @@ import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import yaml
@@ -29,6 +29,10 @@ from mechdistill.study_errors import Layer
 from mechdistill.study_files import base_name, read_overlay, study_layers
 
 STAGES_FILE = "dvc.yaml"
+METRICS = "report/metrics.json"
+"""What `dvc metrics` compares."""
+PLOTS = "report/figure*.png"
+"""What `dvc plots` shows side by side."""
 NO_COMMAND = "Shell command: None"
 """Said of a rule that only gathers files."""
 HEADER = """\
@@ -83,7 +87,7 @@ def stages_text(root: Path, study: str | None) -> str:
     restricted = any(job.restricted for _, job in jobs)
     stored = {"persist": True} | ({"cache": False} if restricted else {})
     config = f" --config study={name}" if name != base_name(root) else ""
-    document = {
+    document: dict[str, Any] = {
         "stages": {
             rule: {
                 "cmd": f"snakemake --cores 2 --until {rule}{config}",
@@ -97,6 +101,10 @@ def stages_text(root: Path, study: str | None) -> str:
     for stage in document["stages"].values():
         if not stage["params"]:
             del stage["params"]  # DVC takes no empty list
+    made = sorted(path for stage in stages.values() for path in stage.outputs)
+    for key, pattern in (("metrics", METRICS), ("plots", PLOTS)):
+        if found := [path for path in made if PurePath(path).match(pattern)]:
+            document[key] = found
     return HEADER + yaml.safe_dump(document, sort_keys=False, width=100)
 
 

@@ -8,7 +8,7 @@ from mechdistill.report.formats import count, interval, percent, plain, signed
 from mechdistill.report.metrics import TABLE1, method_name
 from mechdistill.report.page.rows import undefined_line
 from mechdistill.report.resampling import Bootstrap
-from mechdistill.report.tables import build, from_csv, tidy, to_csv, to_html, to_latex
+from mechdistill.report.tables import build, from_csv, tidy, to_csv, to_html, to_latex, to_metrics
 from mechdistill.report.values import method_values
 from mechdistill.significance.measures import corpus_measures, document_measures
 
@@ -128,6 +128,15 @@ class Parser(html.parser.HTMLParser):
         if tag == "tr":
             self.rows.append(self.cells)
             self.cells = 0
+
+
+def test_metrics_are_the_values_without_gains_and_missing_numbers(frame):
+    frame.loc[frame["method"] == "teacher", "ci_low"] = float("nan")
+    numbers = to_metrics(frame)
+    assert set(numbers) == set(METHODS)
+    own = frame[(frame["method"] == "mech") & (frame["metric"] == "focus")].iloc[0]
+    assert numbers["mech"]["focus"] == {name: own[name] for name in ("value", "ci_low", "ci_high")}
+    assert set(numbers["teacher"]["confusion"]) == {"value", "ci_high"}
 
 
 def test_html_is_well_formed_and_rectangular(frame):

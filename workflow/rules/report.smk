@@ -15,6 +15,7 @@ rule make_tables:
         latex="<results>/report/table1.tex",
         html="<results>/report/table1.html",
         measures="<results>/report/measures.csv",
+        metrics="<results>/report/metrics.json",
     log:
         "<logs>/make_tables.log",
     conda:
@@ -32,6 +33,7 @@ rule make_tables:
             " --comparisons {input.comparisons} --examples {input.examples}"
             " --label-space {input.label_space} --csv {output.csv}"
             " --latex {output.latex} --html {output.html} --measures {output.measures}"
+            " --metrics {output.metrics}"
         )
 
 

@@ -1,13 +1,14 @@
 """Make Table 1 and the table of all measures, with intervals, gains and marks.
 
 Inputs: --scores, --predictions, --comparisons, --examples, --label-space.
-Outputs: --csv, --latex, --html (Table 1), --measures (CSV of every measure, same columns).
+Outputs: --csv, --latex, --html (Table 1), --measures (CSV of every measure, same columns),
+--metrics (JSON of its values, as DVC compares them).
 Parameters: evaluate.precision_at, significance.bootstrap, significance.seed.
 """
 
 import argparse
 
-from mechdistill.artifacts import read_table, write_text
+from mechdistill.artifacts import read_table, write_json, write_text
 from mechdistill.data.examples import read_examples
 from mechdistill.data.labels import read_label_space
 from mechdistill.data.one_world import check_arguments
@@ -15,7 +16,7 @@ from mechdistill.evaluate.degenerate import degenerate_methods
 from mechdistill.parameters import Parameters
 from mechdistill.report.metrics import TABLE1
 from mechdistill.report.resampling import Bootstrap
-from mechdistill.report.tables import TITLE, build, tidy, to_csv, to_html, to_latex
+from mechdistill.report.tables import TITLE, build, tidy, to_csv, to_html, to_latex, to_metrics
 from mechdistill.report.values import method_values
 from mechdistill.significance.measures import corpus_measures, document_measures
 
@@ -24,7 +25,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     for name in ("scores", "predictions", "comparisons", "examples", "label-space"):
         parser.add_argument(f"--{name}", required=True, help="input")
-    for name in ("csv", "latex", "html", "measures"):
+    for name in ("csv", "latex", "html", "measures", "metrics"):
         parser.add_argument(f"--{name}", required=True, help="output")
     parser.add_argument("--params", required=True, help="JSON object of parameters")
     args = parser.parse_args()
@@ -50,6 +51,7 @@ def main() -> None:
     write_text(args.latex, to_latex(wide))
     write_text(args.html, to_html(wide))
     write_text(args.measures, to_csv(everything))
+    write_json(args.metrics, to_metrics(everything))
 
 
 if __name__ == "__main__":

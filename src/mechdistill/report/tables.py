@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html
 import io
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -139,6 +140,19 @@ def to_csv(frame: pd.DataFrame) -> str:
     """The tidy table as CSV, numbers unrounded."""
     text: str = frame.to_csv(index=False, lineterminator="\n")
     return text
+
+
+def to_metrics(frame: pd.DataFrame) -> dict[str, dict[str, dict[str, float]]]:
+    """The tidy table's values by method and metric, as `dvc metrics diff` compares them.
+
+    Beside each value its interval, where it has one; gains are left out.
+    """
+    numbers: dict[str, dict[str, dict[str, float]]] = {}
+    for row in frame[frame["value"].notna()].itertuples():
+        given = {name: float(getattr(row, name)) for name in ("value", "ci_low", "ci_high")}
+        known = {name: number for name, number in given.items() if math.isfinite(number)}
+        numbers.setdefault(str(row.method), {})[str(row.metric)] = known
+    return numbers
 
 
 def from_csv(text: str) -> pd.DataFrame:
