@@ -23,7 +23,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: reproduce test environment lint unit bench schema stages picture tutorial store validator
-.PHONY: validate lock clean
+.PHONY: validate lock clean reruns faults
 .DELETE_ON_ERROR:
 
 reproduce: $(READY) $(if $(findstring pretrained,$(STUDY)),$(PRETRAINED))
@@ -104,6 +104,15 @@ $(VALIDATOR)/.ready: $(READY) envs/validator.txt envs/seed_validator.py
 validate: $(VALIDATOR)/.ready
 	$(VALIDATOR)/bin/rocrate-validator --no-interactive validate --offline \
 		--cache-path $(VALIDATOR)/context --no-paging --verbose '$(CRATE)'
+
+# docs/reruns.md, measured anew: what every parameter reruns (minutes); 30 kills and full disks of the
+# study `smoke`, and two threads in place of one (half an hour on two cores).
+reruns: $(READY) $(PRETRAINED)
+	$(BIN)/python -m tests.workflow.rerun_matrix
+
+faults: $(READY)
+	$(BIN)/python -m tests.workflow.faults
+	$(BIN)/python -m tests.workflow.threads
 
 # A picture of the rules; needs Graphviz.
 picture: $(READY)

@@ -199,3 +199,16 @@ def test_full_disk_is_one_clear_message(tmp_path: Path, error: Exception) -> Non
         artifacts.replacing(tmp_path / "a.txt"),
     ):
         raise error
+
+
+def test_read_only_folder_is_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(Path, "unlink", refuse)  # such a disk refuses even what is not there
+    with (
+        pytest.raises(InputError, match=r"could not be written: .* Read-only file system") as error,
+        artifacts.replacing(tmp_path / "table.parquet"),
+    ):
+        refuse()
+    assert "writable" in error.value.remedy

@@ -84,7 +84,7 @@ def replacing(path: str | Path) -> Iterator[Path]:
             raise
         raise explained from error
     finally:
-        with suppress(NotADirectoryError):  # its folder was never made
+        with suppress(OSError):  # its folder was never made, or takes no change at all
             temporary.unlink(missing_ok=True)
 
 

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,12 +34,14 @@ class Checkout:
     """What the run that filled it said."""
     seconds: float = 0.0
 
-    def start(self, *command: str, **options: object) -> subprocess.Popen[str]:
+    def start(
+        self, *command: str, variables: Mapping[str, str] | None = None, **options: object
+    ) -> subprocess.Popen[str]:
         """Start `python -m COMMAND` here, its output and errors in one pipe."""
         return subprocess.Popen(
             [sys.executable, "-m", *command],
             cwd=self.root,
-            env=environment() | {"PYTHONPATH": str(self.root / "src")},
+            env=environment() | {"PYTHONPATH": str(self.root / "src")} | dict(variables or {}),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -47,9 +49,11 @@ class Checkout:
             **options,  # type: ignore[call-overload]
         )
 
-    def run(self, *command: str) -> subprocess.CompletedProcess[str]:
-        """Run `python -m COMMAND` here to its end."""
-        process = self.start(*command)
+    def run(
+        self, *command: str, variables: Mapping[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """Run `python -m COMMAND` here to its end, with further environment variables."""
+        process = self.start(*command, variables=variables)
         output, _ = process.communicate()
         return subprocess.CompletedProcess(command, process.returncode, output)
 

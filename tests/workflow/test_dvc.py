@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import re
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
 from .conftest import STUDY, Checkout, copied, environment
 
@@ -99,18 +103,84 @@ def test_a_changed_file_is_seen_by_both_after_a_pull(fetched: Checkout) -> None:
         path.write_bytes(before)
 
 
-def test_dvc_repro_runs_what_snakemake_would_run(stored: Checkout, tmp_path: Path) -> None:
+def test_an_experiment_reruns_what_depends_on_it_and_is_compared(
+    stored: Checkout, tmp_path: Path
+) -> None:
     checkout = copied(stored, tmp_path / "mechdistill")
     before = digests(checkout)
-    with checkout.edited("params.yaml", "alpha: 0.05", "alpha: 0.01"):
-        dvc(checkout, "repro")
-        assert checkout.planned() == set()
-        assert "up to date" in dvc(checkout, "status")
+    dvc(checkout, "exp", "run", "--name", "other-draws", "--set-param", "significance.seed=1")
+    assert checkout.planned() == set()
+    assert "up to date" in dvc(checkout, "status")
     after = digests(checkout)
+    folder = f"results/{STUDY}"
     changed = {path for path in after if after[path] != before[path]}
-    assert f"results/{STUDY}/significance/comparisons.parquet" in changed
-    unchanged = f"results/{STUDY}/data/examples.parquet"
-    assert unchanged not in changed
+    assert {
+        f"{folder}/significance/comparisons.parquet",
+        f"{folder}/report/metrics.json",
+    } <= changed
+    untouched = tuple(f"{folder}/{stage}" for stage in ("data", "teacher", "distil", "evaluate"))
+    assert not [path for path in changed if path.startswith(untouched)]
+
+    parameters = json.loads(dvc(checkout, "params", "diff", "--json"))
+    assert parameters == {"params.yaml": {"significance.seed": {"old": 0, "new": 1}}}
+    metrics = json.loads(dvc(checkout, "metrics", "diff", "--json"))
+    interval = metrics[f"{folder}/report/metrics.json"]
+    assert any(key.endswith(".ci_low") for key in interval)
+    assert not any(key.endswith(".value") for key in interval)  # other draws, the same scores
+    dvc(checkout, "plots", "diff", "HEAD", "--out", "plots")
+    page = (checkout.root / "plots" / "index.html").read_text(encoding="utf-8")
+    assert f"results_{STUDY}_report_figure1.png" in page
+    assert "other-draws" in dvc(checkout, "exp", "list")
+
+
+ALPHA = ("params.yaml", "alpha: 0.05", "alpha: 0.01")
+
+
+def test_a_run_that_is_cut_between_both_is_mended_by_either(
+    stored: Checkout, tmp_path: Path
+) -> None:
+    one, other = (copied(stored, tmp_path / name) for name in ("one", "other"))
+    with one.edited(*ALPHA), other.edited(*ALPHA):
+        done = one.snakemake("--cores", "1", "--until", "compare_methods")
+        assert done.returncode == 0, done.stdout
+        dvc(one, "repro")
+        dvc(other, "repro", "--single-item", "compare_methods")
+        done = other.snakemake("--cores", "1")
+        assert done.returncode == 0, done.stdout
+        dvc(other, "commit", "--force")
+        for checkout in (one, other):
+            assert "up to date" in dvc(checkout, "status")
+            assert "Nothing to be done" in checkout.snakemake("-n").stdout
+        assert digests(one) == digests(other) != digests(stored)
+        locks = [yaml.safe_load((c.root / "dvc.lock").read_text()) for c in (one, other)]
+        assert outs(locks[0]) == outs(locks[1])
+
+
+def outs(lock: dict[str, Any]) -> dict[str, str]:
+    """MD5 of every output that dvc.lock names."""
+    stages = lock["stages"].values()
+    return {out["path"]: out["md5"] for stage in stages for out in stage["outs"]}
+
+
+@pytest.mark.parametrize("kind", ["hardlink", "symlink"])
+def test_jobs_write_new_files_and_never_through_links_into_the_cache(
+    stored: Checkout, tmp_path: Path, kind: str
+) -> None:
+    checkout = copied(stored, tmp_path / "mechdistill")
+    dvc(checkout, "config", "--local", "cache.type", kind)
+    dvc(checkout, "checkout", "--relink")
+    page = checkout.root / "results" / STUDY / "report" / "report.html"
+    assert page.is_symlink() if kind == "symlink" else page.stat().st_nlink > 1
+    with checkout.edited("params.yaml", "least_std: 1.0", "least_std: 1.5"):  # told on the page
+        done = checkout.snakemake("--cores", "1")
+    assert done.returncode == 0, done.stdout
+    assert re.findall(r"^(\w+)[^|]* \| done in", done.stdout, re.MULTILINE) == ["write_report"]
+    assert not page.is_symlink() and page.stat().st_nlink == 1
+    kept = [path for path in (checkout.root / ".dvc/cache/files/md5").rglob("*") if path.is_file()]
+    assert len(kept) > 50
+    for path in kept:
+        digest = hashlib.md5(path.read_bytes()).hexdigest()
+        assert digest == f"{path.parent.name}{path.name.removesuffix('.dir')}", path
 
 
 def test_dvc_yaml_is_that_of_the_workflow(fresh_clone: Checkout) -> None:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
+import shutil
 import signal
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
 import pytest
 
 from .conftest import STUDY, Checkout
+from .faults import at_work, digests, killed
 
 pytestmark = pytest.mark.workflow
 
@@ -21,25 +23,6 @@ RESULTS = f"results/{STUDY}"
 TEACHER = f"{RESULTS}/teacher/model.safetensors"
 STUDENT = f"{RESULTS}/distil/mech/seed0/model.safetensors"
 TRACES = f"{RESULTS}/teacher/traces.parquet"
-
-
-def digests(checkout: Checkout) -> dict[str, str]:
-    """SHA-256 of every result but those that hold wall times."""
-    results = checkout.root / RESULTS
-    return {
-        str(path.relative_to(results)): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in results.rglob("*")
-        if path.is_file() and path.name not in ("budget.json", "times.csv")
-    }
-
-
-def at_work(checkout: Checkout) -> list[psutil.Process]:
-    """Processes that still work in the checkout."""
-    found = []
-    for process in psutil.process_iter(["cwd"]):
-        if process.info["cwd"] == str(checkout.root):
-            found.append(process)
-    return found
 
 
 def driver(*targets: str) -> tuple[str, ...]:
@@ -102,12 +85,18 @@ def goes_on(checkout: Checkout, target: str, before: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "rule"), [(TEACHER, "train_teacher"), (STUDENT, "train_student")]
+    ("number", "target", "rule"),
+    [
+        (signal.SIGINT, TEACHER, "train_teacher"),  # Ctrl-C
+        (signal.SIGTERM, STUDENT, "train_student"),  # a machine that is shut down
+    ],
 )
-def test_ctrl_c_amid_training(copy_of_smoke: Checkout, target: str, rule: str) -> None:
+def test_stopped_amid_training(
+    copy_of_smoke: Checkout, number: signal.Signals, target: str, rule: str
+) -> None:
     before = digests(copy_of_smoke)
     process, _ = started(copy_of_smoke, target, rule)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     output, _ = process.communicate(timeout=60)
     assert process.returncode == 130, output
     assert "Stopped. What was finished is kept" in output
@@ -182,25 +171,62 @@ def test_artifact_of_another_version_is_refused(copy_of_smoke: Checkout) -> None
     assert "What to do: check out the version that wrote it, or delete it" in failed.stdout
 
 
-@pytest.fixture
-def full_disk(copy_of_smoke: Checkout) -> Iterator[Checkout]:
-    """The folder of the student's weights lies on a disk of 16 KiB."""
+@contextmanager
+def disk_of_student(checkout: Checkout, options: str) -> Iterator[None]:
+    """Within the block the folder of the student's weights is empty and on a disk of its own."""
     if os.geteuid() != 0:
         pytest.skip("only root can mount a small disk")
-    folder = copy_of_smoke.root / Path(STUDENT).parent
+    folder = checkout.root / Path(STUDENT).parent
     for path in folder.iterdir():
         path.unlink()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", str(folder)]
+    mount = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)]
     mounted = subprocess.run(mount, capture_output=True, text=True)
     if mounted.returncode != 0:
         pytest.skip(f"no small disk can be mounted here: {mounted.stderr.strip()}")
-    yield copy_of_smoke
-    subprocess.run(["umount", str(folder)], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
 
 
-def test_full_disk_is_one_message(full_disk: Checkout) -> None:
-    failed = full_disk.run(*driver(STUDENT))
+@pytest.mark.parametrize(
+    ("options", "message", "remedy"),
+    [
+        ("size=16k", "FAILED: the disk is full", "free some space"),
+        ("ro", "Read-only file system", "writable"),
+    ],
+)
+def test_disk_that_takes_no_results_is_one_message_and_then_it_goes_on(
+    copy_of_smoke: Checkout, options: str, message: str, remedy: str
+) -> None:
+    before = digests(copy_of_smoke)
+    with disk_of_student(copy_of_smoke, options):
+        failed = copy_of_smoke.run(*driver(STUDENT))
     assert failed.returncode == 1
-    assert "FAILED: the disk is full" in failed.stdout
-    assert "What to do: free some space" in failed.stdout
+    assert message in failed.stdout
+    assert remedy in failed.stdout
     assert "Traceback" not in failed.stdout
+    goes_on(copy_of_smoke, STUDENT, before)
+
+
+def test_kill_9_of_all_processes_at_random_moments(copy_of_smoke: Checkout) -> None:
+    before = digests(copy_of_smoke)
+    for folder in ("significance", "report"):  # `make faults` kills the whole study 30 times
+        shutil.rmtree(copy_of_smoke.root / RESULTS / folder)
+    ((kills, as_undisturbed),) = killed(copy_of_smoke, before, times=2, most_starts=2, seed=0)
+    assert as_undisturbed
+    assert len(kills) == 2
+    assert [(kill.redone, kill.other_bytes) for kill in kills] == [([], [])] * 2
+
+
+def test_two_drivers_that_start_together_do_not_disturb_each_other(
+    copy_of_smoke: Checkout,
+) -> None:
+    before = digests(copy_of_smoke)
+    card = f"{RESULTS}/data/data_card.md"
+    (copy_of_smoke.root / card).unlink()
+    both = [copy_of_smoke.start(*driver(card)) for _ in range(2)]
+    said = [process.communicate(timeout=120)[0] for process in both]
+    assert sorted(process.returncode for process in both) == [0, 1], said
+    assert sum("a run is already at work" in text for text in said) == 1, said
+    assert digests(copy_of_smoke) == before

@@ -6,7 +6,10 @@ Every expected set is derived by hand from the graph of the study.
 from __future__ import annotations
 
 import os
+import random
+import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -226,6 +229,33 @@ def test_changed_layout_of_parameters_reruns_nothing(checkout: Checkout) -> None
         text = yaml.safe_dump(dict(reversed(content.items())), default_flow_style=True)
         file.write_text(f"# another order and style\n{text}", encoding="utf-8")
     assert checkout.planned() == set()
+
+
+def test_other_file_times_rerun_nothing(checkout: Checkout) -> None:
+    draw = random.Random(0)
+    folders = ("src", "studies", "workflow", "results")
+    files = [path for folder in folders for path in (checkout.root / folder).rglob("*")]
+    now = time.time()
+    for path in filter(Path.is_file, files):
+        os.utime(path, (now, now - draw.randrange(10**7)))
+    assert checkout.planned() == set()
+
+
+@pytest.mark.parametrize("options", [("--cores", "7"), ("--profile", "slurm")])
+def test_another_machine_reruns_nothing(
+    smoke: Checkout, checkout: Checkout, tmp_path: Path, options: tuple[str, str]
+) -> None:
+    assert checkout.root != smoke.root  # where the study was run
+    other = {
+        "HOME": str(tmp_path),
+        "TMPDIR": str(tmp_path),
+        "LANG": "tr_TR.UTF-8",
+        "TZ": "Asia/Tokyo",
+    }
+    command = ("snakemake", "-n", "--config", f"study={STUDY}", *options)
+    done = checkout.run(*command, variables=other | {"OMP_NUM_THREADS": "3"})
+    assert done.returncode == 0, done.stdout
+    assert "Nothing to be done" in done.stdout, done.stdout
 
 
 def test_new_files_of_the_package_rerun_nothing(checkout: Checkout) -> None:
