@@ -11,13 +11,15 @@ from mechdistill import figure_style
 from mechdistill.errors import InputError
 from mechdistill.report.attention import AttendedTrace, Word
 from mechdistill.report.figures import style
-from mechdistill.report.figures.attention import SIZES, figure4, fit, flow
-from mechdistill.report.figures.curves import curve_bands, figure1
+from mechdistill.report.figures.attention import SIZES, figure4, fit, flow, points4
+from mechdistill.report.figures.curves import all_bands, curve_bands, figure1, points1
 from mechdistill.report.figures.decisions import figure10
 from mechdistill.report.figures.head_sets import figure11
-from mechdistill.report.figures.heads import figure7, ranked_scores, stage_means
-from mechdistill.report.figures.patching import patching_figure
+from mechdistill.report.figures.heads import figure7, points7, ranked_scores, stage_means
+from mechdistill.report.figures.patching import patching_figure, points
+from mechdistill.report.figures.points import as_frame, to_csv
 from mechdistill.report.resampling import Bootstrap
+from mechdistill.report.trajectories import stage_start
 from mechdistill.traces.decision_events import KINDS
 
 BOOT = Bootstrap(50, 0)
@@ -62,6 +64,10 @@ def shares():
     return frame.assign(ci_low=frame["share"] - 0.1, ci_high=frame["share"] + 0.1)
 
 
+def draw1(curves, methods):
+    return figure1(all_bands(curves, methods, BOOT), methods)
+
+
 @pytest.fixture
 def figures(build, summary, head_scores, dynamics):
     """Number -> function that draws."""
@@ -71,7 +77,7 @@ def figures(build, summary, head_scores, dynamics):
         for metric in ("focus", "confusion")
     }
     return {
-        1: lambda: figure1(build.curves(shapes), tuple(style.METHODS), BOOT),
+        1: lambda: draw1(build.curves(shapes), tuple(style.METHODS)),
         4: lambda: figure4(head_scores, note(), 4),
         44: lambda: figure4(head_scores, None, 4),  # restricted: no note
         5: lambda: patching_figure(summary, 1),
@@ -202,7 +208,7 @@ def test_curve_band_is_mean_over_seeds_and_notes(build):
 
 
 def test_method_without_curves_is_left_out(build):
-    figure = figure1(build.curves({("mech", "focus"): lambda t: t}), ("teacher", "mech"), BOOT)
+    figure = draw1(build.curves({("mech", "focus"): lambda t: t}), ("teacher", "mech"))
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["Mech (phases 1 and 2)"]
 
 
@@ -263,3 +269,53 @@ def test_point_of_a_few_long_traces_is_not_drawn(build):
     assert np.isnan(band["mean"].iloc[-1])
     assert band["n"].iloc[-1] == 3
     assert band["mean"].iloc[:-1].notna().all()
+
+
+def test_points_of_curves_are_those_of_the_bands(build):
+    curves = build.curves({("mech", "focus"): lambda t: t})
+    bands = all_bands(curves, ("teacher", "mech"), BOOT)
+    found = as_frame(points1(bands))
+    assert set(found["line"]) == {"mech"}
+    own = found[found["panel"] == "a focus, cumulative"]
+    band = curve_bands(curves, "mech", "focus", "cumulative", BOOT)
+    assert own["value"].tolist() == band["mean"].tolist()
+    assert own["point"].iloc[0] == f"t {band['t'].iloc[0]:g}"
+
+
+def test_points_name_the_bars_that_are_drawn(summary):
+    found = points(summary, 1)
+    assert not found.duplicated(["panel", "line", "point"]).any()
+    figure = patching_figure(summary, 1)
+    for axes, (_, own) in zip(figure.axes, found.groupby("panel"), strict=True):
+        heights = sorted(bar.get_height() for bar in axes.patches)
+        assert heights == pytest.approx(sorted(own["value"]))
+    rows = summary[(summary["phase"] == 1) & (summary["ranking"] == "top")]
+    named = found[(found["line"] == "top") & found["panel"].str.contains("denoise output margin")]
+    wanted = rows[(rows["metric"] == "margin") & (rows["site"] == "output")]
+    wanted = wanted[wanted["direction"] == "denoise"]
+    assert named["pct_gap"].tolist() == pytest.approx(wanted["pct_gap"].tolist(), nan_ok=True)
+
+
+def test_points_of_heads_have_their_intervals_and_stages_in_order(head_scores, dynamics):
+    found = as_frame(points7(head_scores, dynamics, BOOT))
+    ranking = found[found["panel"] == "a ranking"]
+    assert ranking["value"].is_monotonic_decreasing
+    assert (ranking["low"] <= ranking["value"]).all()
+    course = found[found["panel"] == "d help_cosine"]
+    starts = course.groupby("line")["point"].agg(
+        lambda names: [stage_start(name.removeprefix("tokens ")) for name in names]
+    )
+    assert all(order == sorted(order) for order in starts)
+
+
+def test_restricted_data_leave_no_word_among_the_points(head_scores):
+    shown, hidden = as_frame(points4(head_scores, note())), as_frame(points4(head_scores, None))
+    assert "leg swelling" in set(shown["point"])
+    assert set(hidden["panel"]) == {"a ranking"}
+
+
+def test_points_as_text_have_whole_numbers_of_notes(head_scores):
+    first, *rows = to_csv(as_frame(points4(head_scores, note()))).splitlines()
+    assert first == "panel,line,point,value,low,high,n_notes"
+    assert rows[0].split(",")[-1].isdigit()
+    assert rows[-1].endswith(",,,")

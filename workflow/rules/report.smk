@@ -69,6 +69,7 @@ rule draw_curves:
     output:
         pdf="<results>/report/figure1.pdf",
         png="<results>/report/figure1.png",
+        csv="<results>/report/figure1.csv",
     log:
         "<logs>/draw_curves.log",
     conda:
@@ -81,7 +82,7 @@ rule draw_curves:
     shell:
         job(
             "draw_curves.py --curves {input.curves} --pdf {output.pdf}"
-            " --png {output.png}"
+            " --png {output.png} --csv {output.csv}"
         )
 
 
@@ -97,6 +98,7 @@ rule draw_coarse_heads:
     output:
         pdf="<results>/report/figure4.pdf",
         png="<results>/report/figure4.png",
+        csv="<results>/report/figure4.csv",
     log:
         "<logs>/draw_coarse_heads.log",
     conda:
@@ -111,7 +113,7 @@ rule draw_coarse_heads:
             "draw_coarse_heads.py --head-scores {input.head_scores}"
             " --attention-rows {input.attention_rows} --config {input.config} --traces {input.traces}"
             " --examples {input.examples} --label-space {input.label_space}"
-            " --tokenizer {input.tokenizer} --pdf {output.pdf} --png {output.png}"
+            " --tokenizer {input.tokenizer} --pdf {output.pdf} --png {output.png} --csv {output.csv}"
         )
 
 
@@ -121,6 +123,7 @@ rule draw_patching:
     output:
         pdf="<results>/report/figure{figure}.pdf",
         png="<results>/report/figure{figure}.png",
+        csv="<results>/report/figure{figure}.csv",
     log:
         "<logs>/draw_patching-{figure}.log",
     conda:
@@ -134,7 +137,7 @@ rule draw_patching:
     shell:
         job(
             "draw_patching.py --phase {params.phase} --summary {input.summary}"
-            " --pdf {output.pdf} --png {output.png}"
+            " --pdf {output.pdf} --png {output.png} --csv {output.csv}"
         )
 
 
@@ -146,6 +149,7 @@ rule draw_refine_heads:
     output:
         pdf="<results>/report/figure7.pdf",
         png="<results>/report/figure7.png",
+        csv="<results>/report/figure7.csv",
     log:
         "<logs>/draw_refine_heads.log",
     conda:
@@ -158,7 +162,7 @@ rule draw_refine_heads:
     shell:
         job(
             "draw_refine_heads.py --head-scores {input.head_scores}"
-            " --dynamics {input.dynamics} --config {input.config} --pdf {output.pdf} --png {output.png}"
+            " --dynamics {input.dynamics} --config {input.config} --pdf {output.pdf} --png {output.png} --csv {output.csv}"
         )
 
 
@@ -364,5 +368,5 @@ rule report:
         figures=expand(
             "<results>/report/figure{figure}.{kind}",
             figure=FIGURES,
-            kind=("pdf", "png"),
+            kind=("pdf", "png", "csv"),
         ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from math import nan
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -16,7 +17,14 @@ from matplotlib.textpath import TextPath
 
 from mechdistill.figure_style import BLUE, GREEN, VERMILION, WIDTH, letter, style
 from mechdistill.report.attention import KINDS, AttendedTrace, Word
-from mechdistill.report.figures.heads import COMPACT, depth_legend, draw_ranking, ranked_scores
+from mechdistill.report.figures.heads import (
+    COMPACT,
+    depth_legend,
+    draw_ranking,
+    ranked_scores,
+    ranking_points,
+)
+from mechdistill.report.figures.points import Point
 from mechdistill.report.rankings import name
 
 EDGES = {"evidence": VERMILION, "cue": BLUE, "anchor": GREEN}
@@ -66,6 +74,18 @@ def figure4(head_scores: pd.DataFrame, trace: AttendedTrace | None, layers: int)
             loc="lower right", ncols=2, frameon=False, bbox_to_anchor=(0.995, 0.0),
         )  # fmt: skip
     return figure
+
+
+def points4(head_scores: pd.DataFrame, trace: AttendedTrace | None) -> list[Point]:
+    """Every bar of the ranking, and the attention on every word, where the note may be shown."""
+    points = ranking_points(ranked_scores(head_scores, 1))
+    if trace is not None:
+        panel = f"b {name(trace.head)} on {trace.example}"
+        points += [
+            Point(panel, f"word {place}", word.text, word.weight, nan, nan, None)
+            for place, word in enumerate(trace.note, start=1)
+        ]
+    return points
 
 
 @dataclass(frozen=True)

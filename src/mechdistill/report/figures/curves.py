@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from contextlib import suppress
+from itertools import product
+from typing import NamedTuple
+
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -10,6 +15,7 @@ from matplotlib.lines import Line2D
 
 from mechdistill.figure_style import WIDTH, letter, light_grid, new_figure, style
 from mechdistill.report.evidence import NotTested
+from mechdistill.report.figures.points import Point
 from mechdistill.report.figures.style import METHODS
 from mechdistill.report.metrics import method_name
 from mechdistill.report.resampling import Bootstrap
@@ -20,6 +26,18 @@ KINDS = {
     "cumulative": "cumulative mean",
     "windowed": "mean in each bin of t",
 }
+Bands = Mapping[tuple[str, str, str], pd.DataFrame]
+"""Kind, metric and method -> of `curve_bands`."""
+
+
+class Band(NamedTuple):
+    """A row of `curve_bands`."""
+
+    t: float
+    mean: float
+    low: float
+    high: float
+    n: int
 
 
 def curve_bands(
@@ -46,16 +64,45 @@ def curve_bands(
             continue
         found = boot.grid(as_grid(values, examples), "cosine")
         rows.append((t, found.effect, found.low, found.high, found.n))
-    return pd.DataFrame(rows, columns=["t", "mean", "low", "high", "n"])
+    return pd.DataFrame(rows, columns=list(Band._fields))
 
 
-def figure1(curves: pd.DataFrame, methods: tuple[str, ...], boot: Bootstrap) -> Figure:
-    """Columns: the two metrics; rows: the cumulative and the windowed reading.
+def all_bands(curves: pd.DataFrame, methods: tuple[str, ...], boot: Bootstrap) -> Bands:
+    """The bands of every panel and method, without methods that have no curve there.
 
     Args:
         curves: rows (method, seed, example, kind, metric, t, value).
-        methods: lines to draw, in the order of the legend; those without curves are left out.
-        boot: for the bands.
+        methods: lines to draw, in the order of the legend.
+        boot: for the intervals.
+    """
+    found = {}
+    for kind, metric, method in product(KINDS, METRICS, methods):
+        with suppress(NotTested):
+            found[kind, metric, method] = curve_bands(curves, method, metric, kind, boot)
+    return found
+
+
+def points1(bands: Bands) -> list[Point]:
+    """Every point of Figure 1."""
+    panels = dict(zip(product(KINDS, METRICS), "abcd", strict=True))
+    return [
+        Point(
+            f"{panels[kind, metric]} {metric}, {kind}",
+            method,
+            f"t {row.t:g}",
+            *(row.mean, row.low, row.high, row.n),
+        )
+        for (kind, metric, method), band in bands.items()
+        for row in map(Band._make, band.itertuples(index=False))
+    ]
+
+
+def figure1(bands: Bands, methods: tuple[str, ...]) -> Figure:
+    """Columns: the two metrics; rows: the cumulative and the windowed reading.
+
+    Args:
+        bands: of `all_bands`.
+        methods: the same.
     """
     with style():
         figure = new_figure(WIDTH, 5.0)
@@ -65,11 +112,9 @@ def figure1(curves: pd.DataFrame, methods: tuple[str, ...], boot: Bootstrap) -> 
             for column, metric in enumerate(METRICS):
                 axes = panels[row][column]
                 for number, method in enumerate(methods):
-                    try:
-                        band = curve_bands(curves, method, metric, kind, boot)
-                    except NotTested:
-                        continue
-                    drawn[method] = _line(axes, band, method, number)
+                    if (kind, metric, method) in bands:
+                        band = bands[kind, metric, method]
+                        drawn[method] = _line(axes, band, method, number)
                 _furnish(axes, metric, kind, "abcd"[2 * row + column])
         for column in (0, 1):
             panels[1][column].set_xlabel(

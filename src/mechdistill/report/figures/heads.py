@@ -20,6 +20,7 @@ from mechdistill.figure_style import (
     new_figure,
     style,
 )
+from mechdistill.report.figures.points import Point
 from mechdistill.report.figures.style import DEPTHS, depth_group
 from mechdistill.report.rankings import NAMES, PRIMARY, name
 from mechdistill.report.resampling import Bootstrap
@@ -73,6 +74,40 @@ def draw_ranking(axes: Axes, scores: pd.DataFrame, phase: int, layers: int, pane
     light_grid(axes, "x")
 
 
+def ranking_points(scores: pd.DataFrame) -> list[Point]:
+    """The bars of `draw_ranking`, best head first."""
+    return [
+        Point("a ranking", "", name((row["layer"], row["head"])), row["value"], row["ci_low"],
+              row["ci_high"], row["n"])
+        for row in scores.head(SHOWN).to_dict("records")
+    ]  # fmt: skip
+
+
+def points7(head_scores: pd.DataFrame, dynamics: pd.DataFrame, boot: Bootstrap) -> list[Point]:
+    """Every point of Figure 7."""
+    scores = ranked_scores(head_scores, 2)
+    points = ranking_points(scores)
+    for quantity, panel in zip(QUANTITIES, "bcd", strict=True):
+        for head in top_heads(scores):
+            means = stage_means(dynamics, head, quantity, boot)
+            means = means.sort_values("stage", key=lambda stages: stages.map(stage_start))
+            points += [
+                Point(
+                    f"{panel} {quantity}",
+                    name(head),
+                    f"tokens {row['stage']}",
+                    *(row["mean"], row["low"], row["high"], row["n"]),
+                )
+                for row in means.to_dict("records")
+            ]
+    return points
+
+
+def top_heads(scores: pd.DataFrame) -> list[tuple[int, int]]:
+    """The heads whose course is drawn."""
+    return [(int(a), int(b)) for a, b in scores[["layer", "head"]].head(LINES).to_numpy().tolist()]
+
+
 def depth_legend() -> list[Patch]:
     """What the colours of `draw_ranking` mean."""
     return [Patch(color=colour, label=text) for colour, text in DEPTHS]
@@ -90,9 +125,7 @@ def figure7(
         draw_ranking(left.subplots(), scores, 2, layers, "a")
         left.legend(handles=depth_legend(), loc="outside lower center", ncols=3, **COMPACT)
         panels = right.subplots(3, 1, sharex=True)
-        heads = [
-            (int(a), int(b)) for a, b in scores[["layer", "head"]].head(LINES).to_numpy().tolist()
-        ]
+        heads = top_heads(scores)
         stages = sorted(dynamics["stage"].unique(), key=stage_start)
         for axes, (quantity, label), panel in zip(panels, QUANTITIES.items(), "bcd", strict=True):
             for number, head in enumerate(heads):

@@ -6,6 +6,11 @@ teacher-forced margin, each at both sites; denoising left, noising right.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from itertools import product
+from math import nan
+from typing import Any
+
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -24,6 +29,7 @@ from mechdistill.figure_style import (
     style,
 )
 from mechdistill.patching_look import BINNED, RANKINGS, SITES, STARTS, draw_levels, heading
+from mechdistill.report.figures.points import Point
 from mechdistill.report.formats import percent
 from mechdistill.report.patching import PAPER_METRIC, TWIN, WRITTEN
 
@@ -48,6 +54,58 @@ def patching_figure(summary: pd.DataFrame, phase: int) -> Figure:
     Raises:
         InputError: the phase was not patched at all.
     """
+    drawn = _panels(summary, phase)
+    height = len(drawn) // len(STARTS)
+    with style():
+        figure = new_figure(WIDTH, 2.05 * height + 0.5)
+        axes = figure.subplots(height, len(STARTS), sharey="row", squeeze=False)
+        for place, panel in zip(axes.flat, drawn, strict=True):
+            _draw(place, panel.rows, panel.metric, panel.direction)
+            where = "teacher-forced" if panel.metric == "margin" else "generated"
+            letter(place, f"{panel.letter}  {heading(panel.direction, panel.site)} ({where})")
+        for row, panel in zip(axes, drawn[:: len(STARTS)], strict=True):
+            row[0].set_ylabel(UNITS[panel.metric])
+        figure.legend(
+            handles=_legend(), loc="outside lower center", ncols=4, frameon=False, handlelength=1.6
+        )
+    return figure
+
+
+def points(summary: pd.DataFrame, phase: int) -> pd.DataFrame:
+    """Every bar of the figure: the unpatched run of each panel, then the patched ones.
+
+    Returns:
+        columns of `Point`, and pct_gap and pct_paper of each patched run.
+    """
+    found: list[tuple[Any, ...]] = []
+    for panel in _panels(summary, phase):
+        name = f"{panel.letter} {panel.direction} {panel.site} {panel.metric}"
+        start, _ = STARTS[panel.direction]
+        rows = panel.rows[panel.rows["ranking"].isin([*BINNED, "all"])]
+        if len(panel.rows):
+            base = float(panel.rows[start].mean())
+            found.append((*Point(name, "unpatched", start, base, nan, nan, None), nan, nan))
+        for row in rows.to_dict("records"):
+            heads = "all" if row["ranking"] == "all" else f"{int(row['bin'])}"
+            ends = (row[start] + row["ci_low"], row[start] + row["ci_high"])
+            point = Point(
+                name, row["ranking"], f"{heads} heads", row["patched"], *ends, int(row["n"])
+            )
+            found.append((*point, row["pct_gap"], row["pct_paper"]))
+    return pd.DataFrame(found, columns=[*Point._fields, "pct_gap", "pct_paper"])
+
+
+@dataclass(frozen=True)
+class _Panel:
+    letter: str
+    metric: str
+    site: str
+    direction: str
+    rows: pd.DataFrame
+
+
+def _panels(summary: pd.DataFrame, phase: int) -> list[_Panel]:
+    """The panels from left to right and from top to bottom, with the rows that they show."""
     own = summary[(summary["phase"] == phase) & (summary["twin"] == TWIN[phase])]
     read = [m for m in (PAPER_METRIC[phase], WRITTEN[phase], "margin") if m in set(own["metric"])]
     if not read:
@@ -55,31 +113,20 @@ def patching_figure(summary: pd.DataFrame, phase: int) -> Figure:
             f"the patching summary holds no run of phase {phase}",
             "make it again: snakemake --cores 2 -R summarise_patching",
         )
-    rows = [(metric, site) for metric in read for site in SITES]
-    with style():
-        figure = new_figure(WIDTH, 2.05 * len(rows) + 0.5)
-        panels = figure.subplots(len(rows), 2, sharey="row", squeeze=False)
-        for r, (metric, site) in enumerate(rows):
-            for c, direction in enumerate(STARTS):
-                chosen = own[
-                    (own["metric"] == metric)
-                    & (own["site"] == site)
-                    & (own["direction"] == direction)
-                ]
-                _panel(panels[r][c], chosen, metric, direction)
-                where = "teacher-forced" if metric == "margin" else "generated"
-                letter(
-                    panels[r][c],
-                    f"{'abcdefghijkl'[2 * r + c]}  {heading(direction, site)} ({where})",
-                )
-            panels[r][0].set_ylabel(UNITS[metric])
-        figure.legend(
-            handles=_legend(), loc="outside lower center", ncols=4, frameon=False, handlelength=1.6
+    shown = product(read, SITES, STARTS)
+    return [
+        _Panel(
+            letter,
+            *(metric, site, direction),
+            own[
+                (own["metric"] == metric) & (own["site"] == site) & (own["direction"] == direction)
+            ],
         )
-    return figure
+        for letter, (metric, site, direction) in zip("abcdefghijkl", shown)
+    ]
 
 
-def _panel(axes: Axes, rows: pd.DataFrame, metric: str, direction: str) -> None:
+def _draw(axes: Axes, rows: pd.DataFrame, metric: str, direction: str) -> None:
     if rows.empty:
         axes.text(0.5, 0.5, "not run", ha="center", va="center", transform=axes.transAxes)
         axes.set_xticks([])
