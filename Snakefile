@@ -4,6 +4,7 @@
 #   snakemake --cores 2 --config study=smoke     another one (studies/smoke.yaml)
 #   snakemake --config study=embedded-full       the joined report of finished studies
 #   snakemake -n                                 what would run, and why
+#   snakemake --cores 2 audit                    derive the numbers of the report once more, too
 #   snakemake --profile slurm                    on a Slurm cluster
 #
 # Every rule runs one script of workflow/scripts through the run wrapper, which leaves a record in
@@ -96,7 +97,11 @@ else:
     include: "workflow/rules/report.smk"
 
 
+include: "workflow/rules/audit.smk"
+
+
 rule all:
     default_target: True
     input:
         rules.report.input,
+        rules.audit_results.output,

@@ -65,7 +65,7 @@ class Teller:
         if line == _STATS:
             self._begin_plan()
         row = _STATS_ROW.match(line)
-        if row and row[1] not in ("all", "report", "total"):
+        if row and row[1] not in ("all", "report", "audit", "total"):
             self._planned[row[1]] = int(row[2])
         self._complaints.append(line)
 

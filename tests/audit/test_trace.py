@@ -13,42 +13,11 @@ from mechdistill.audit.record import all_records, read_records
 from mechdistill.audit.trace import as_plain, as_tree, find_cell, relative_path, trace_file
 from mechdistill.errors import InputError
 
+from .made_records import write_job
+
 NOTES, SCORES, TABLE, FIGURE = (
     f"results/tiny/{name}" for name in ("notes.json", "scores.csv", "table.csv", "figure.png")
 )
-
-
-def write_job(
-    root: Path, rule: str, inputs: list[str], outputs: list[str], study: str = "tiny", **parameters
-) -> None:
-    def described(paths: list[str]) -> list[dict[str, object]]:
-        return [
-            {
-                "path": path,
-                "sha256": hashlib.sha256((root / path).read_bytes()).hexdigest(),
-                "bytes": (root / path).stat().st_size,
-            }
-            for path in paths
-        ]
-
-    record = {
-        "study": study,
-        "rule": rule,
-        "job": rule,
-        "command": [f"workflow/scripts/{rule}.py", *outputs],
-        "parameters": parameters,
-        "code": {"fingerprint": "f00", "files": {"a.py": "b"}, "not_in_fingerprint": []},
-        "inputs": described(inputs),
-        "outputs": described(outputs),
-        "git": {"commit": "c0ffee", "dirty": False},
-        "environment": {"python": "3.11", "platform": "l", "processor": "p", "packages": {}},
-        "threads": 1,
-        "started": "2026-01-01T00:00:00+00:00",
-        "ended": "2026-01-01T00:00:01+00:00",
-    }
-    file = root / "provenance/runs" / study / f"{rule}.json"
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps(record), encoding="utf-8")
 
 
 @pytest.fixture
@@ -119,6 +88,11 @@ def test_a_cell_is_found_by_name_or_words_and_an_unclear_one_lists_the_choices(r
         find_cell(root / TABLE, "morsd")
     with pytest.raises(InputError, match="has no cells"):
         find_cell(root / FIGURE, "anything")
+
+
+def test_points_of_a_figure_stand_in_the_file_beside_it(root):
+    (root / FIGURE).with_suffix(".csv").write_text("line,point,value\nmech,t 0.5,0.25\n")
+    assert find_cell(root / FIGURE, "mech 0.5 value") == ("mech, t 0.5: value", 0.25)
 
 
 def test_a_joined_study_is_traced_into_its_members(root):

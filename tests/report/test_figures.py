@@ -13,8 +13,8 @@ from mechdistill.report.attention import AttendedTrace, Word
 from mechdistill.report.figures import style
 from mechdistill.report.figures.attention import SIZES, figure4, fit, flow, points4
 from mechdistill.report.figures.curves import all_bands, curve_bands, figure1, points1
-from mechdistill.report.figures.decisions import figure10
-from mechdistill.report.figures.head_sets import figure11
+from mechdistill.report.figures.decisions import figure10, points10
+from mechdistill.report.figures.head_sets import figure11, points11
 from mechdistill.report.figures.heads import figure7, points7, ranked_scores, stage_means
 from mechdistill.report.figures.patching import patching_figure, points
 from mechdistill.report.figures.points import as_frame, to_csv
@@ -319,3 +319,13 @@ def test_points_as_text_have_whole_numbers_of_notes(head_scores):
     assert first == "panel,line,point,value,low,high,n_notes"
     assert rows[0].split(",")[-1].isdigit()
     assert rows[-1].endswith(",,,")
+
+
+def test_points_of_heads_at_decisions_name_kind_head_and_set():
+    heads = points10(effects(["region"]).assign(n=5))
+    assert heads["panel"].unique().tolist() == ["region, reasoning", "region, answer"]
+    assert (heads["point"].iloc[0], heads["value"].iloc[0]) == ("L0H0", 3.0)
+    assert not heads.duplicated(["panel", "point"]).any()
+    sets = as_frame(points11(shares().assign(n=5)))
+    assert not sets.duplicated(["panel", "line", "point"]).any()
+    assert {"top ablated", "random kept"} <= {*sets["line"]}

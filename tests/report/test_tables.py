@@ -1,10 +1,13 @@
+import csv
 import html.parser
 import io
+import re
 
 import pandas as pd
 import pytest
 
 from mechdistill.report.formats import count, interval, percent, plain, signed
+from mechdistill.report.links import row_anchor
 from mechdistill.report.metrics import TABLE1, method_name
 from mechdistill.report.page.rows import undefined_line
 from mechdistill.report.resampling import Bootstrap
@@ -144,6 +147,20 @@ def test_html_is_well_formed_and_rectangular(frame):
     parser.feed(to_html(build(frame, TABLE1, "a < b & c")))
     assert parser.open == []
     assert set(parser.rows) == {len(TABLE1) + 1}
+
+
+def test_each_number_links_to_the_row_that_it_was_rounded_from(frame):
+    text = to_html(build(frame, TABLE1, ""))
+    rows = list(csv.DictReader(io.StringIO(to_csv(frame))))
+    places = {row_anchor(row) for row in rows}
+    assert len(places) == len(rows)
+    shown = {row_anchor(row) for row in rows if row["metric"] in ("focus", "confusion")}
+    shown -= {"p1_only.vanilla.focus", "mech.teacher.focus"}
+    linked = re.findall(r'<td><a href="\.\./audit/trace\.html#([^"]+)">([^<]+)</a>', text)
+    assert {place for place, _ in linked} == shown & places
+    (over,) = (row for row in rows if row_anchor(row) == "mech.vanilla.focus")
+    assert dict(linked)["mech.vanilla.focus"] == "+0.100"
+    assert float(over["gain"]) == pytest.approx(0.1)
 
 
 def test_latex_rows_have_equal_numbers_of_columns(frame):

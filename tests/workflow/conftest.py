@@ -72,7 +72,7 @@ class Checkout:
                 wildcards = re.search(r"^ +wildcards: (.*)$", block, re.MULTILINE)
                 values = re.findall(r"=([^,]+)", wildcards[1]) if wildcards else []
                 jobs.add(" ".join([rule[1], *values]))
-        return jobs - {"all", "report"}
+        return jobs - {"all", "report", "audit"}
 
     @contextmanager
     def edited(self, path: str, old: str, new: str) -> Iterator[None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from collections import Counter
 from collections.abc import Iterator
@@ -33,7 +34,8 @@ ONE_OF_EACH_KIND = (
     *("teacher/model.safetensors", "distil/targets.safetensors", "heads/pools.json"),
     *("evaluate/mech-seed0/scores.parquet", "significance/comparisons.parquet"),
     *("report/table1.csv", "report/table1.tex", "report/table1.html", "report/figure5.pdf"),
-    *("report/figure8.png", "report/claims.csv", "report/findings.txt", "report/report.html"),
+    *("report/figure8.png", "report/figure1.csv", "report/claims.csv", "report/findings.txt"),
+    *("report/report.html", "audit/trace.html"),
 )
 
 
@@ -90,9 +92,33 @@ def test_a_number_of_the_report_is_traced_to_notes_and_teacher(smoke: Checkout) 
 
 
 def test_the_untouched_study_is_clean(smoke: Checkout) -> None:
-    verdict = audit(smoke.root, STUDY, numbers=True)
+    verdict = audit(smoke.root, STUDY)
     assert verdict.clean, str(verdict)
     assert verdict.files == sum(path.is_file() for path in (smoke.root / RESULTS).rglob("*"))
+
+
+def test_the_report_leads_to_the_pages_of_its_audit(smoke: Checkout) -> None:
+    folder = smoke.root / RESULTS
+    page = (folder / "report/report.html").read_text(encoding="utf-8")
+    table = (folder / "report/table1.html").read_text(encoding="utf-8")
+    traced = (folder / "audit/trace.html").read_text(encoding="utf-8")
+    assert '<span class="clean">clean</span>' in (folder / "audit/audit.html").read_text("utf-8")
+    linked = re.findall(r'href="\.\./audit/trace\.html#([^"]+)"', page + table)
+    assert len(set(linked)) > 50
+    assert {*linked} <= {*re.findall(r'id="([^"]+)"', traced)}
+    assert {*re.findall(r'href="#([^"]+)"', traced)} <= {*re.findall(r'id="([^"]+)"', traced)}
+    for part in ("train_teacher", sha256_of(folder / "teacher/model.safetensors")[:12]):
+        assert part in traced
+    assert len(traced) < 600_000
+
+
+def test_the_rule_derives_the_numbers_once_more(shared_copy: Checkout) -> None:
+    done = shared_copy.snakemake("--cores", "1", "audit")
+    assert done.returncode == 0, done.stdout
+    assert f"derive_numbers | numbers of {STUDY}: clean" in done.stdout
+    page = shared_copy.root / RESULTS / "audit/numbers.html"
+    assert '<span class="clean">clean</span>' in page.read_text(encoding="utf-8")
+    assert found(shared_copy) == ()
 
 
 def test_one_flipped_bit_in_each_kind_of_file_is_found(shared_copy: Checkout) -> None:
@@ -255,7 +281,7 @@ def test_jobs_of_another_machine_or_environment_are_named(shared_copy: Checkout)
     one, other = RUNS / "make_pools.json", RUNS / "make_tables.json"
     with restored(shared_copy, one, other) as files:
         machine = json.loads(files[0].read_text())["environment"]
-        rewrite(files[0], environment=machine | {"processor": "aarch64"})
+        rewrite(files[0], environment=machine | {"cpu": "another model"})
         packages = machine["packages"] | {"scipy": "1.0.0"}
         rewrite(files[1], environment=machine | {"packages": packages})
         findings = found(shared_copy)
@@ -264,6 +290,20 @@ def test_jobs_of_another_machine_or_environment_are_named(shared_copy: Checkout)
         ("ENVIRONMENT", str(other)),
     }
     assert "scipy 1.0.0" in next(f.what for f in findings if f.code == "ENVIRONMENT")
+
+
+def test_a_node_of_slurm_may_be_of_another_model_and_must_give_the_same(
+    shared_copy: Checkout,
+) -> None:
+    record, pools = RUNS / "make_pools.json", RESULTS / "heads/pools.json"
+    with restored(shared_copy, record, pools) as (file, made):
+        machine = json.loads(file.read_text())["environment"] | {"cpu": "another model"}
+        rewrite(file, environment=machine, slurm_job_id="7")
+        assert found(shared_copy) == ()
+        flip_a_bit(made)
+        rewrite(file, environment=machine | {"packages": {"scipy": "1.0.0"}})
+        findings = found(shared_copy)
+    assert codes(findings) == {"TAMPERED": 1, "ENVIRONMENT": 1}
 
 
 def test_rule_run_by_hand_is_found(shared_copy: Checkout) -> None:
@@ -307,7 +347,9 @@ def test_edited_cell_is_found_though_record_and_lock_fit(shared_copy: Checkout) 
         for output in outputs:
             output["sha256"] = sha256_of(shared_copy.root / output["path"])
         rewrite(record_file, outputs=outputs)
-        assert found(shared_copy) == ()  # bytes alone tell nothing: no other job reads this file
+        broken = found(shared_copy)  # by bytes only the audit after the report knows another table
+        assert set(codes(broken)) == {"BROKEN-CHAIN"}
+        assert f"{RUNS}/audit_results.json: {table}" in {finding.where for finding in broken}
         records, _ = read_records(shared_copy.root, STUDY)
         behind = [r for r in records if r.rule in ("collect_scores", "compare_methods")]
         tables = [r for r in records if r.rule == "make_tables"]

@@ -15,6 +15,8 @@ import pandas as pd
 import pytest
 
 from mechdistill import artifacts
+from mechdistill.audit.check import audit, look
+from mechdistill.audit.numbers import wrong_numbers
 from mechdistill.report.verdicts import Verdict
 from mechdistill.significance.students import GAIN, LARGER
 
@@ -155,7 +157,7 @@ def test_the_page_holds_everything_and_fetches_nothing(pair: Checkout) -> None:
 def test_joined_rules_leave_records_and_read_all_that_they_declare(pair: Checkout) -> None:
     folder = pair.root / "provenance" / "runs" / PAIR
     records = [artifacts.read_json(path) for path in sorted(folder.glob("*.json"))]
-    assert len(records) == 5
+    assert len(records) == 6
     recorded = {out["path"]: out["sha256"] for r in records for out in r["outputs"]}
     made = [path for path in (pair.root / "results" / PAIR).rglob("*") if path.is_file()]
     digests = {
@@ -166,6 +168,33 @@ def test_joined_rules_leave_records_and_read_all_that_they_declare(pair: Checkou
     for record in records:
         assert record["unread_parameters"] == [], record["job"]
         assert record["code"]["not_in_fingerprint"] == [], record["job"]
+
+
+def test_the_audit_of_a_joined_study_is_that_of_its_members_too(pair: Checkout) -> None:
+    """The second member has no records of what was copied for this test; all else is whole."""
+    verdict = audit(pair.root, PAIR)
+    assert [part.study for part in verdict.members] == [STUDY, WIDE]
+    assert [f for f in verdict.findings if WIDE not in f.where] == []
+    path = f"results/{STUDY}/report/measures.csv"
+    before = (pair.root / path).read_bytes()
+    (pair.root / path).write_bytes(before + b"\n")
+    try:
+        findings = audit(pair.root, PAIR).findings
+    finally:
+        (pair.root / path).write_bytes(before)
+    assert [(f.code, f.where) for f in findings if WIDE not in f.where] == [("TAMPERED", path)]
+
+
+def test_a_joined_number_is_derived_once_more_and_leads_to_its_member(pair: Checkout) -> None:
+    assert list(wrong_numbers(look(pair.root, PAIR).records, pair.root)) == []
+    page = (pair.root / REPORT / "report.html").read_text(encoding="utf-8")
+    traced = (pair.root / REPORT.parent / "audit/trace.html").read_text(encoding="utf-8")
+    place = f"{STUDY}.mech.focus"
+    assert f'href="../audit/trace.html#{place}"' in page
+    assert f'<tr id="{place}">' in traced
+    assert f'href="../../{STUDY}/audit/trace.html#mech.focus"' in traced.replace("\n ", " ")
+    there = (pair.root / f"results/{STUDY}/audit/trace.html").read_text(encoding="utf-8")
+    assert '<tr id="mech.focus">' in there
 
 
 def test_a_changed_member_is_joined_anew(pair: Checkout) -> None:

@@ -29,7 +29,8 @@ DATA = {"make_label_space", "make_examples", "make_twins", "write_data_card"}
 PATCHING_FIGURES = {"draw_patching 5", "draw_patching 8"}
 HEAD_EFFECTS = {"calibrate_heads", "draw_head_effects"}
 HEAD_SETS = {"ablate_head_sets", "draw_head_sets"}
-CONCLUSIONS = {"judge_claims", "write_report"}
+PAGES = {"write_report", "audit_results"}
+CONCLUSIONS = {"judge_claims", *PAGES}
 AFTER_SCORES = {"collect_scores", "compare_methods", "make_tables", "draw_curves", *CONCLUSIONS}
 AFTER_RANKINGS = {
     *("patch_margin", "patch_generated", "summarise_patching"),
@@ -81,7 +82,7 @@ PARAMETERS: dict[str, tuple[dict[str, Any], set[str]]] = {
     ),
     "level of false discoveries": (
         {"patching.false_discovery": 0.1},
-        {*HEAD_EFFECTS, "write_report"},
+        {*HEAD_EFFECTS, *PAGES},
     ),
     "random draws of patching": ({"patching.random_draws": 2}, AFTER_RANKINGS | HEAD_SETS),
     "steps of the simulator": (
@@ -115,7 +116,7 @@ PARAMETERS: dict[str, tuple[dict[str, Any], set[str]]] = {
 }
 
 CODE: dict[str, set[str]] = {
-    "data/card.py": {"write_data_card", "write_report"},
+    "data/card.py": {"write_data_card", *PAGES},
     "data/pretraining.py": BASES | STUDENT_POOLS | students("vanilla", "mech") | AFTER_SCORES,
     "models/cache.py": {"patch_generated", "summarise_patching"} | PATCHING_FIGURES | CONCLUSIONS,
     "models/text_encoder.py": {"check_corruptions", "patch_generated", "summarise_patching"}
@@ -124,10 +125,10 @@ CODE: dict[str, set[str]] = {
     | SCORING
     | AFTER_SCORES,
     "traces/quality.py": FROM_TEACHER,
-    "traces/trie.py": {"find_events", "ablate_heads", *HEAD_EFFECTS, *HEAD_SETS, "write_report"},
-    "patching/calibration.py": {*HEAD_EFFECTS, "write_report"},
+    "traces/trie.py": {"find_events", "ablate_heads", *HEAD_EFFECTS, *HEAD_SETS, *PAGES},
+    "patching/calibration.py": {*HEAD_EFFECTS, *PAGES},
     "heads/reliability.py": {"rank_heads"} | AFTER_RANKINGS,
-    "patching/summary.py": {"summarise_patching", "write_report"} | PATCHING_FIGURES,
+    "patching/summary.py": {"summarise_patching", *PAGES} | PATCHING_FIGURES,
     "distil/methods/mech.py": students("mech") | AFTER_SCORES,
     "distil/methods/vanilla.py": students("vanilla") | AFTER_SCORES,
     "distil/methods/p1_only.py": set(),
@@ -135,7 +136,8 @@ CODE: dict[str, set[str]] = {
     "evaluate/las_scores.py": {"train_simulator", "simulate_answers"} | AFTER_SCORES,
     "models/text_to_text.py": {"train_simulator", "simulate_answers"} | AFTER_SCORES,
     "significance/measures.py": AFTER_SCORES,
-    "report/page/captions.py": {"write_report"},
+    "report/page/captions.py": PAGES,
+    "audit/page.py": {"audit_results"},
 }
 EVERY_PACKAGE = (
     *("data/notes.py", "models/tap.py", "traces/parse.py", "heads/refine.py"),

@@ -40,6 +40,7 @@ def test_report_is_there_and_the_run_ends_with_the_findings(smoke: Checkout) -> 
     for figure in (1, 4, 5, 7, 8, 10, 11):
         assert (report / f"figure{figure}.png").read_bytes().startswith(b"\x89PNG")
         assert (report / f"figure{figure}.pdf").read_bytes().startswith(b"%PDF")
+        assert (report / f"figure{figure}.csv").read_text(encoding="utf-8").count("\n") > 1
     ending = smoke.output[-4000:]
     assert (report / "findings.txt").read_text(encoding="utf-8").strip() in ending
     assert f"The report: {report / 'report.html'}" in ending
@@ -100,6 +101,7 @@ def test_no_half_written_file_is_left(smoke: Checkout) -> None:
         ("evaluate/mech-seed1/predictions.parquet", "distil/targets.safetensors"),
         ("evaluate/scores.parquet", "significance/comparisons.parquet", "report/table1.csv"),
         ("report/figure5.pdf", "report/figure1.png", "report/claims.csv", "report/report.html"),
+        ("report/figure7.csv", "audit/audit.html", "audit/trace.html"),
     ],
 )
 def test_jobs_done_again_give_the_same_bytes(

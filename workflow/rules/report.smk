@@ -172,6 +172,7 @@ rule draw_head_effects:
     output:
         pdf="<results>/report/figure10.pdf",
         png="<results>/report/figure10.png",
+        csv="<results>/report/figure10.csv",
     log:
         "<logs>/draw_head_effects.log",
     conda:
@@ -184,7 +185,7 @@ rule draw_head_effects:
     shell:
         job(
             "draw_head_effects.py --effects {input.effects} --pdf {output.pdf}"
-            " --png {output.png}"
+            " --png {output.png} --csv {output.csv}"
         )
 
 
@@ -194,6 +195,7 @@ rule draw_head_sets:
     output:
         pdf="<results>/report/figure11.pdf",
         png="<results>/report/figure11.png",
+        csv="<results>/report/figure11.csv",
     log:
         "<logs>/draw_head_sets.log",
     conda:
@@ -206,7 +208,7 @@ rule draw_head_sets:
     shell:
         job(
             "draw_head_sets.py --sets {input.sets} --pdf {output.pdf}"
-            " --png {output.png}"
+            " --png {output.png} --csv {output.csv}"
         )
 
 

@@ -40,9 +40,9 @@ def broken_links(
 
 
 def unused_jobs(records: Sequence[Record], study: str) -> Iterator[Finding]:
-    """Jobs of which nothing reaches the report: left over from another set of students."""
+    """Jobs of which nothing reaches the report or its audit: left over from other students."""
     made = producers(records)
-    shown = f"{RESULTS}/{study}/report/"
+    shown = tuple(f"{RESULTS}/{study}/{folder}/" for folder in ("report", "audit"))
     waiting = [record for path, record in made.items() if path.startswith(shown)]
     used: set[str] = set()
     while waiting:

@@ -12,6 +12,7 @@ from typing import Any
 from mechdistill.audit.finding import Finding
 from mechdistill.audit.record import Record, make_again
 from mechdistill.errors import InputError
+from mechdistill.joined_study import JoinedStudy
 from mechdistill.provenance.fingerprint import SourceTree
 from mechdistill.provenance.record import REQUIREMENTS
 from mechdistill.study import Study
@@ -19,7 +20,7 @@ from mechdistill.study import Study
 LOCKS = ("requirements.txt", *(name for name in REQUIREMENTS if name.endswith(".txt")))
 
 
-def stale_parameters(records: Sequence[Record], study: Study) -> Iterator[Finding]:
+def stale_parameters(records: Sequence[Record], study: Study | JoinedStudy) -> Iterator[Finding]:
     """Parameters that a job ran with and the study now gives another value, one finding a key."""
     for record in records:
         for key, recorded in record.parameters.items():
@@ -74,17 +75,28 @@ def other_packages(records: Sequence[Record], locked: Mapping[str, str]) -> Iter
 
 
 def mixed_machines(records: Sequence[Record]) -> Iterator[Finding]:
-    """Jobs that ran on another kind of machine or Python than most jobs of the study."""
-    kinds = Counter(_kind(record) for record in records)
-    usual = max(kinds, key=lambda kind: kinds[kind], default="")
-    for record in records:
-        if _kind(record) != usual:
-            yield Finding(
-                "MIXED-MACHINES",
-                record.path,
-                f"the job {record.job} ran on {_kind(record)}, most jobs on {usual}",
-                make_again(record),
-            )
+    """Jobs that ran on another machine than most jobs of the study, at most one finding a job.
+
+    All must share the kind of processor and Python. Models of processors and GPUs may differ where
+    Slurm chose the machine, as the record then says: a partition may hold several. A job that Slurm
+    did not start must have run on the usual model, or on one that Slurm used.
+    """
+    by_slurm = [record for record in records if record.slurm_job_id]
+    named: set[str] = set()
+    for look in (_kind, _cpu, _accelerator):
+        seen = Counter(filter(None, map(look, records)))
+        usual = [own for own, _ in seen.most_common(1)]
+        free = [] if look is _kind else by_slurm
+        allowed = {None, *usual, *map(look, free)}
+        for record in records:
+            if look(record) not in allowed and record.path not in named:
+                named.add(record.path)
+                yield Finding(
+                    "MIXED-MACHINES",
+                    record.path,
+                    f"the job {record.job} ran on {look(record)}, most jobs on {usual[0]}",
+                    make_again(record),
+                )
 
 
 def locked_versions(folder: Path, locks: Sequence[str] = LOCKS) -> dict[str, str]:
@@ -96,6 +108,14 @@ def locked_versions(folder: Path, locks: Sequence[str] = LOCKS) -> dict[str, str
 
 def _kind(record: Record) -> str:
     return f"{record.environment.processor} with Python {record.environment.python}"
+
+
+def _cpu(record: Record) -> str | None:
+    return record.environment.cpu
+
+
+def _accelerator(record: Record) -> str | None:
+    return record.accelerator
 
 
 def _changed_files(recorded: Mapping[str, str], sources: SourceTree) -> list[str]:

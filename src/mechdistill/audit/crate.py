@@ -6,6 +6,7 @@ from pathlib import Path
 
 from mechdistill.artifacts import RESULTS
 from mechdistill.errors import InputError
+from mechdistill.joined_study import JoinedStudy
 from mechdistill.study import Study
 
 DESCRIPTION = "ro-crate-metadata.json"
@@ -34,10 +35,11 @@ def study_in(crate: Path) -> str:
     return names[0]
 
 
-def kept_back(path: str, study: Study) -> bool:
+def kept_back(path: str, study: Study | JoinedStudy) -> bool:
     """Whether an export leaves a file of the results where it is.
 
-    Of restricted data everything but the report, which shows no text: notes, traces, rows of
-    single examples, and models, which may have learnt texts by heart.
+    Of restricted data everything but the report and the pages of its audit, which show no text:
+    notes, traces, rows of single examples, and models, which may have learnt texts by heart.
     """
-    return study.restricted and not path.startswith(f"{RESULTS}/{study.study}/report/")
+    shown = tuple(f"{RESULTS}/{study.study}/{folder}/" for folder in ("report", "audit"))
+    return study.restricted and not path.startswith(shown)

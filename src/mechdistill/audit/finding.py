@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from mechdistill.report.formats import count
+
 CODES = {
     "MISSING": "a file that a job made or must make is not there",
     "TAMPERED": "a file holds other bytes than its job wrote",
@@ -61,14 +63,31 @@ class Finding:
 
 @dataclass(frozen=True)
 class Verdict:
-    """All that an audit of one study found, and how much it looked at."""
+    """All that an audit of one study found, and how much it looked at.
+
+    `members` are the verdicts on the studies that it joins; its own numbers are those of all.
+    """
 
     study: str
     findings: Sequence[Finding]
     jobs: int
     files: int
     bytes: int
-    seconds: float
+    seconds: float = 0.0
+    members: Sequence[Verdict] = ()
+
+    @classmethod
+    def of(cls, study: str, parts: Sequence[Verdict], seconds: float = 0.0) -> Verdict:
+        """That on a study from those on its members and, last, on itself alone."""
+        return cls(
+            study,
+            tuple(finding for part in parts for finding in part.findings),
+            sum(part.jobs for part in parts),
+            sum(part.files for part in parts),
+            sum(part.bytes for part in parts),
+            seconds,
+            tuple(parts[:-1]),
+        )
 
     @property
     def clean(self) -> bool:
@@ -77,11 +96,20 @@ class Verdict:
 
     def to_json(self) -> dict[str, Any]:
         """The same as plain values."""
-        return {"clean": self.clean, **asdict(self)}
+        members = {part.study: len(part.findings) for part in self.members}
+        return {"clean": self.clean, **asdict(self), "members": members}
+
+    @property
+    def outcome(self) -> str:
+        """`clean`, `2 findings`."""
+        return "clean" if self.clean else count(len(self.findings), "finding")
+
+    @property
+    def looked(self) -> str:
+        """At how much: `81 jobs, 203 files`."""
+        return f"{count(self.jobs, 'job')}, {count(self.files, 'file')}"
 
     def __str__(self) -> str:
-        wrong = len(self.findings)
-        outcome = "clean" if self.clean else f"{wrong} finding{'s' if wrong > 1 else ''}"
-        looked = f"{self.jobs} jobs, {self.files} files, {self.bytes / 1e6:.0f} MB"
-        last = f"audit of {self.study}: {outcome} ({looked}, {self.seconds:.1f} s)"
+        size = f"{self.bytes / 1e6:.0f} MB, {self.seconds:.1f} s"
+        last = f"audit of {self.study}: {self.outcome} ({self.looked}, {size})"
         return "\n".join([*map(str, self.findings), last])

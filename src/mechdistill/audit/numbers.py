@@ -26,6 +26,8 @@ DERIVING = (
     *("draw_curves", "draw_coarse_heads", "draw_refine_heads", "draw_patching"),
     *("draw_head_effects", "draw_head_sets"),
     *("judge_claims", "write_report"),
+    *("compare_students", "join_tables", "join_budgets", "judge_joined_claims"),
+    "write_joined_report",
 )
 """Rules that compute from rows alone, without a model."""
 SHOWN = 5

@@ -48,16 +48,21 @@ class Code(_Read):
 
 
 class Machine(_Read):
-    """Where a job ran."""
+    """Where a job ran. `cpu` is the model of `processor`, where the system tells it."""
 
     python: str
     platform: str
     processor: str
+    cpu: str | None = None
     packages: dict[str, str]
 
 
 class Record(_Read):
-    """One job: what went in, what ran, what came out. `path` is the record's own."""
+    """One job: what went in, what ran, what came out. `path` is the record's own.
+
+    `accelerator` is the model of the GPU that the job used, `slurm_job_id` is there where Slurm
+    chose its machine.
+    """
 
     path: str
     study: str
@@ -70,6 +75,8 @@ class Record(_Read):
     outputs: tuple[File, ...] = Field(min_length=1)
     git: dict[str, Any]
     environment: Machine
+    accelerator: str | None = None
+    slurm_job_id: str | None = None
     threads: int
     started: datetime
     ended: datetime
@@ -136,6 +143,14 @@ def contradictions(records: Sequence[Record], study: str) -> Iterator[Finding]:
 def make_again(record: Record) -> str:
     """What to do so that a job runs again and leaves a true record."""
     return how_to_make(record.outputs[0].path)
+
+
+def machine(record: Record) -> str:
+    """The kind of machine that a job ran on: `x86_64 (AMD EPYC), NVIDIA H200`."""
+    own = record.environment
+    cpu = f" ({own.cpu})" if own.cpu else ""
+    gpu = f", {record.accelerator}" if record.accelerator else ""
+    return f"{own.processor}{cpu}{gpu}"
 
 
 def _of_another_place(record: Record, study: str) -> Iterator[Finding]:

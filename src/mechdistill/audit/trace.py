@@ -12,7 +12,7 @@ from rich.tree import Tree
 
 from mechdistill.artifacts import BASE_STUDY, RESULTS, how_to_make
 from mechdistill.audit.cells import cells_of
-from mechdistill.audit.record import File, Record, producers
+from mechdistill.audit.record import File, Record, machine, producers
 from mechdistill.digests import sha256_of
 from mechdistill.errors import InputError
 
@@ -20,6 +20,8 @@ CHOICES = 12
 """Cells that are named where a question fits several."""
 DIGITS = 12
 """Of a hash that are printed; JSON has all."""
+PICTURES = (".png", ".pdf")
+"""Files of a figure."""
 WIDTH = 88
 """Characters of a job's parameters that are printed; JSON has all."""
 
@@ -77,9 +79,14 @@ def relative_path(root: Path, file: Path) -> str:
 def find_cell(path: Path, asked: str) -> tuple[str, Any]:
     """Name and value of the cell of a table or page that `asked` names, wholly or by its words.
 
+    Cells of a figure are its points, which stand as numbers in the CSV file beside it.
+
     Raises:
         InputError: the file has no cells, or none or several fit.
     """
+    beside = path.with_suffix(".csv")
+    if path.suffix in PICTURES and beside.is_file():
+        path = beside
     try:
         cells = cells_of(path)
     except (ValueError, OSError) as error:
@@ -111,14 +118,30 @@ def trace_file(records: Sequence[Record], root: Path, path: str) -> Origin:
     Raises:
         InputError: no record says that a job made it.
     """
+    (origin,) = trace_files(records, root, [path], {})
+    return origin
+
+
+def trace_files(
+    records: Sequence[Record], root: Path, paths: Sequence[str], hashes: Mapping[str, str]
+) -> list[Origin]:
+    """The same of several files; a job behind more than one stands in full with the first.
+
+    Args:
+        hashes: file -> SHA-256 of what lies there now, where it is known; others are read.
+    """
     made = producers(records)
-    if path not in made:
-        raise InputError(
-            f"no record of a job says that it made {path}",
-            "give a file of results/STUDY as the report names it, relative to the checkout",
-        )
-    wrote = next(file for file in made[path].outputs if file.path == path)
-    return _origin(wrote, made, root, {}, set())
+    now, told = dict(hashes), set[str]()
+    origins = []
+    for path in paths:
+        if path not in made:
+            raise InputError(
+                f"no record of a job says that it made {path}",
+                "give a file of results/STUDY as the report names it, relative to the checkout",
+            )
+        wrote = next(file for file in made[path].outputs if file.path == path)
+        origins.append(_origin(wrote, made, root, now, told))
+    return origins
 
 
 def as_tree(origin: Origin, title: str) -> Tree:
@@ -164,21 +187,22 @@ def _add(tree: Tree, origin: Origin) -> None:
     node = tree.add(line)
     if job is None or origin.again:
         return
-    node.add(f"[dim]{escape(_facts(job))}[/]")
+    node.add(f"[dim]{escape(facts(job))}, {job.started:%Y-%m-%d %H:%M}[/]")
     if job.parameters:
         node.add(f"[dim]{escape(_cut(_parameters(job)))}[/]")
     for each in origin.inputs:
         _add(node, each)
 
 
-def _facts(job: Record) -> str:
+def facts(job: Record) -> str:
+    """What a job ran, and on what."""
     commit = str(job.git.get("commit"))[:DIGITS]
     changed = " with changes" if job.git.get("dirty") else ""
     packages = len(job.environment.packages)
     return (
         f"code {job.command[0]} {job.code.fingerprint[:DIGITS]} ({len(job.code.files)} files), "
         f"commit {commit}{changed}, Python {job.environment.python}, {packages} packages, "
-        f"{job.environment.processor}, {job.started:%Y-%m-%d %H:%M}"
+        f"{machine(job)}"
     )
 
 

@@ -57,6 +57,7 @@ def environment(root: Path) -> dict[str, Any]:
         "python": platform.python_version(),
         "platform": platform.platform(),
         "processor": platform.machine(),
+        "cpu": _cpu(),
         "packages": _versions(root / "envs"),
     }
 
@@ -88,6 +89,15 @@ def _versions(folder: Path) -> dict[str, str]:
         except importlib.metadata.PackageNotFoundError:  # another build may do without it
             continue
     return versions
+
+
+def _cpu() -> str | None:
+    """Model of the processor, as Linux names it; None where it does not."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return None
+    return next((line.partition(": ")[2] for line in lines if line.startswith("model name")), None)
 
 
 def _names(file: Path) -> list[str]:

@@ -181,6 +181,7 @@ def run(job: Job, log: RawIOBase) -> None:
         "git": record.git_state(root),
         "environment": record.environment(root),
         "services": report["services"],
+        "accelerator": report["accelerator"],
         "precision": report["precision"],
         "seeds": record.seeds(parameters, job.arguments),
         "host": socket.gethostname(),

@@ -106,10 +106,16 @@ def _facts(wrapper_modules: Collection[str]) -> dict[str, Any]:
             key for opened in getattr(parameters, "opened", ()) for key in opened.unread()
         ],
         "services": list(getattr(services, "asked", ())),
+        "accelerator": _gpu(torch) if torch else None,
         "precision": str(torch.get_default_dtype()).removeprefix("torch.") if torch else None,
         "cpu_seconds": round(used.ru_utime + used.ru_stime, 2),
         "peak_memory_bytes": used.ru_maxrss * (1 if sys.platform == "darwin" else 1024),
     }
+
+
+def _gpu(torch: Any) -> str | None:
+    """Model of the GPU that was used, if one was."""
+    return torch.cuda.get_device_name() if torch.cuda.is_initialized() else None
 
 
 def _interrupt_once(number: int, frame: FrameType | None) -> None:

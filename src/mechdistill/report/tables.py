@@ -16,6 +16,7 @@ from typing import Any, Literal
 import pandas as pd
 
 from mechdistill.report.formats import MISSING, interval, plain, signed
+from mechdistill.report.links import row_anchor, trace_of
 from mechdistill.report.metrics import BY_KEY, Metric, in_paper_order, method_name
 from mechdistill.significance.plan import (
     ABLATIONS,
@@ -40,7 +41,8 @@ Tone = Literal["", "good", "bad"]
 class Cell:
     """A number, its interval below it, and a mark: "▲" or "▼" by sign, good or bad by direction.
 
-    `left_out` counts the pairs of note and seed that have no such score.
+    `left_out` counts the pairs of note and seed that have no such score; `anchor` is the number's
+    place on the trace page, for HTML.
     """
 
     text: str = MISSING
@@ -48,6 +50,7 @@ class Cell:
     mark: str = ""
     tone: Tone = ""
     left_out: int = 0
+    anchor: str = ""
 
     @property
     def note(self) -> str:
@@ -190,9 +193,16 @@ def to_latex(table: Table) -> str:
 
 
 def value_cells(
-    frame: pd.DataFrame, method: str, metrics: Sequence[Metric], reference: str = ""
+    frame: pd.DataFrame,
+    method: str,
+    metrics: Sequence[Metric],
+    reference: str = "",
+    member: str = "",
 ) -> tuple[Cell, ...]:
-    """A method's values, marked by its gain over the baseline `reference` where one is named."""
+    """A method's values, marked by its gain over the baseline `reference` where one is named.
+
+    `member` is the study of a joined one that the values are of.
+    """
     rows = _by_metric(frame[(frame["method"] == method) & frame["value"].notna()])
     cells = []
     for metric in metrics:
@@ -202,7 +212,9 @@ def value_cells(
             continue
         mark, tone = _mark(frame, metric, reference) if reference else ("", "")
         ends = interval(row["ci_low"], row["ci_high"])
-        cells.append(Cell(plain(row["value"]), ends, mark, tone, int(row["n_undefined"])))
+        place = row_anchor({"member": member, "method": method, "metric": metric.key})
+        left_out = int(row["n_undefined"])
+        cells.append(Cell(plain(row["value"]), ends, mark, tone, left_out, place))
     return tuple(cells)
 
 
@@ -216,7 +228,7 @@ def _gains(frame: pd.DataFrame, baseline: str, metrics: Sequence[Metric]) -> tup
             continue
         mark, tone = _mark(frame, metric, baseline)
         ends = interval(row["gain_low"], row["gain_high"])
-        cells.append(Cell(signed(row["gain"]), ends, mark, tone))
+        cells.append(Cell(signed(row["gain"]), ends, mark, tone, anchor=row_anchor(row)))
     return tuple(cells)
 
 
@@ -312,6 +324,8 @@ def _html_cell(cell: Cell) -> str:
     lines = (html.escape(text) for text in (cell.below, cell.note) if text)
     below = "".join(f"<small>{line}</small>" for line in lines)
     text = html.escape(cell.text).replace("-", "−")
+    if cell.anchor:
+        text = f'<a href="{html.escape(trace_of(cell.anchor))}">{text}</a>'
     return f"<td>{text}{mark}{below.replace('-', '−')}</td>"
 
 

@@ -21,6 +21,8 @@ from mechdistill.figure_style import (
 )
 from mechdistill.heads.score_map import draw_marked_map
 from mechdistill.report.decisions import SEGMENTS
+from mechdistill.report.figures.points import Point, as_frame
+from mechdistill.report.rankings import name
 from mechdistill.traces.decision_events import KINDS
 
 COLOURS = {"reasoning": (BLUE, "o"), "answer": (ORANGE, "s")}
@@ -51,6 +53,25 @@ def figure10(effects: pd.DataFrame) -> Figure:
             _attribution(axes, effects[effects["kind"] == kind])
         figure.legend(handles=_legend(), loc="outside lower center", ncols=4, frameon=False)
     return figure
+
+
+def points10(effects: pd.DataFrame) -> pd.DataFrame:
+    """Every head of the figure.
+
+    Returns:
+        columns of `Point` (the exact effect), and excess and attribution.
+    """
+    found = [
+        Point(
+            f"{row['kind']}, {row['segment']}",
+            "",
+            name((row["layer"], row["head"])),
+            *(row["effect"], row["ci_low"], row["ci_high"], row["n"]),
+        )
+        for row in effects.to_dict("records")
+    ]
+    more = {column: effects[column].to_numpy() for column in ("excess", "attribution")}
+    return as_frame(found).assign(**more)
 
 
 def _attribution(axes: Axes, rows: pd.DataFrame) -> None:

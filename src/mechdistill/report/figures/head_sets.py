@@ -12,6 +12,7 @@ from matplotlib.lines import Line2D
 from mechdistill.figure_style import BLACK, WIDTH, letter, light_grid, new_figure, style
 from mechdistill.patching_look import BINNED, RANKINGS
 from mechdistill.report.decisions import SEGMENTS
+from mechdistill.report.figures.points import Point
 from mechdistill.traces.decision_events import KINDS
 
 LINES: dict[str, Literal["-", "--"]] = {"ablated": "-", "kept": "--"}
@@ -39,6 +40,19 @@ def figure11(shares: pd.DataFrame) -> Figure:
             axes.set_xlabel("heads")
         figure.legend(handles=_legend(), loc="outside lower center", ncols=3, frameon=False)
     return figure
+
+
+def points11(shares: pd.DataFrame) -> list[Point]:
+    """Every point of the figure."""
+    return [
+        Point(
+            f"{row['kind']}, {row['segment']}",
+            f"{row['ranking']} {row['mode']}",
+            f"{row['bin']} heads",
+            *(row["share"], row["ci_low"], row["ci_high"], row["n"]),
+        )
+        for row in shares[shares["ranking"].isin(BINNED)].to_dict("records")
+    ]
 
 
 def _curves(axes: Axes, shares: pd.DataFrame) -> None:

@@ -16,6 +16,7 @@ from mechdistill.report.joined.claims import claim_matrix, verdict_counts
 from mechdistill.report.joined.findings import Story
 from mechdistill.report.joined.places import Place, data_sets
 from mechdistill.report.joined.tables import PLANS
+from mechdistill.report.links import AUDIT_PAGE, trace_of
 from mechdistill.report.metrics import TABLE1, method_name
 from mechdistill.report.page.printed import SOURCE, Ours, printed_tables
 from mechdistill.report.verdicts import Verdict
@@ -48,6 +49,8 @@ def render(page: JoinedPage) -> str:
     names = [place.member for place in story.places]
     return template.render(
         css=Markup(styles.read_text("utf-8")),
+        trace=trace_of,
+        audit_page=AUDIT_PAGE,
         story=story,
         findings=page.findings,
         members=[(place, page.reports[place]) for place in story.places],

@@ -17,6 +17,7 @@ from mechdistill.artifacts import how_to_make, read_text
 from mechdistill.errors import InputError
 from mechdistill.report.formats import interval, signed
 from mechdistill.report.joined.places import Place, data_sets
+from mechdistill.report.links import row_anchor
 from mechdistill.report.metrics import BY_KEY, TABLE1, Metric, method_name
 from mechdistill.report.tables import (
     COLUMNS,
@@ -127,7 +128,7 @@ def wide_table(plan: Plan, measures: Measures, contrasts: pd.DataFrame) -> Table
         own = {place: f for place, f in measures.items() if place.data_set == data_set}
         for place, frame in own.items():
             lines.append(Line(place.title, "group", ()))
-            lines += _student(plan, frame)
+            lines += _student(plan, frame, place.member)
         if plan.ends:
             lines.append(Line(f"{data_set}, {_students(len(own))}", "group", ()))
             lines += _average(plan, _gains(contrasts, data_set))
@@ -144,14 +145,14 @@ def _students(count: int) -> str:
     return "students averaged" if count > 1 else "one student"
 
 
-def _student(plan: Plan, frame: pd.DataFrame) -> list[Line]:
+def _student(plan: Plan, frame: pd.DataFrame, member: str) -> list[Line]:
     valued = frame[frame["value"].notna()]
     wrong = dict(zip(valued["method"], valued["degenerate_output"]))
     lines = []
     for method in plan.methods:
         if method in wrong:
             reference = mark_reference(frame) if method == PROPOSED else ""
-            cells = value_cells(frame, method, plan.metrics, reference)
+            cells = value_cells(frame, method, plan.metrics, reference, member)
             kind = "proposed" if method == PROPOSED else "value"
             lines.append(Line(method_name(method), kind, cells, wrong[method]))  # type: ignore[arg-type]
     return lines
@@ -186,7 +187,7 @@ def _gain_cell(row: Mapping[Any, Any] | None, metric: Metric) -> Cell:
     gain, low, high = (float(row[key]) for key in ("difference", "ci_low", "ci_high"))
     mark, tone = shown_mark(str(row["mark"]), metric)
     left_out = int(row["n_undefined"])
-    return Cell(signed(gain), interval(low, high), mark, tone, left_out)
+    return Cell(signed(gain), interval(low, high), mark, tone, left_out, row_anchor(row))
 
 
 def _teachers(plan: Plan, own: Measures) -> list[Line]:
@@ -200,9 +201,9 @@ def _teachers(plan: Plan, own: Measures) -> list[Line]:
             method_name(TEACHER)
             + (f" of {', '.join(p.student for p in of)}" if len(found) > 1 else ""),
             "teacher",
-            cells,
+            value_cells(own[of[0]], TEACHER, plan.metrics, member=of[0].member),
         )
-        for cells, of in found.items()
+        for of in found.values()
     ]
 
 

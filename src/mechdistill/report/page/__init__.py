@@ -1,6 +1,7 @@
 """The page: one self-contained HTML file, images and styles inside, nothing fetched.
 
-It holds no dates, times or machine names, so the same study gives the same bytes.
+It holds no dates, times or machine names, so the same study gives the same bytes. Its numbers link
+to the pages of the audit, which lie beside it.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from mechdistill.report.evidence import Evidence
 from mechdistill.report.figures.attention import EDGES
 from mechdistill.report.formats import percent
 from mechdistill.report.head_sets import overlaps
+from mechdistill.report.links import AUDIT_PAGE, TRACE_PAGE, trace_of
 from mechdistill.report.metrics import LAST_TABLES, MORE_TABLES, Metric
 from mechdistill.report.page import rows as page_rows
 from mechdistill.report.page.captions import FIGURES
@@ -93,6 +95,9 @@ def render(page: Page) -> str:
     tables = evidence.tables
     return template.render(
         css=Markup(templates.joinpath("style.css").read_text("utf-8")),
+        trace=trace_of,
+        audit_page=AUDIT_PAGE,
+        trace_page=TRACE_PAGE,
         design=design,
         origin=page.origin,
         worked=page.worked,
