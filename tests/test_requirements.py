@@ -13,12 +13,13 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 ENVS = ROOT / "envs"
 FILES = {
-    "run": ("requirements.in", "torch.txt", "encoder.txt", "pretrained.txt"),
+    "run": ("requirements.in", "torch.txt", "encoder.txt", "pretrained.txt", "deepspeed.txt"),
     "test": (
         "requirements.in",
         "torch.txt",
         "encoder.txt",
         "pretrained.txt",
+        "deepspeed.txt",
         "requirements-dev.in",
     ),
 }

@@ -6,8 +6,10 @@ the first step: its targets are all that is left of it.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,12 +18,14 @@ import torch
 from benchmarks.made_up import MadeUp, made_up_model, made_up_trace
 from benchmarks.worker import Work, main
 from mechdistill.distil.caching import cache_targets
+from mechdistill.distil.engine import OneProcess
 from mechdistill.distil.method import Student
 from mechdistill.distil.methods import load_method
 from mechdistill.distil.objective import Distillation
 from mechdistill.distil.order import DataOrder
 from mechdistill.distil.sequences import TrainingSequence
 from mechdistill.heads.pools import Pool, Pools
+from mechdistill.models.checkpoints import Checkpoint
 from mechdistill.models.optimiser import Optimiser
 from mechdistill.traces.parse import RefinePosition
 
@@ -59,10 +63,12 @@ def step(setting: Mapping[str, Any], *, method: str) -> Work:
         Student(model, _pools(model), anchors, targets.pool_sizes, MINIMUM_KEYS), sequences
     )
     order = DataOrder([len(s.tokens) for s in sequences], len(sequences), seed=0)
-    objective = Distillation(model, trained, sequences, targets, order, **special)
     optimiser = Optimiser(
         model, learning_rate=1e-3, adamw_learning_rate=1e-3, steps=STEPS, warmup_steps=0
     )
+    engine = OneProcess(model, optimiser, Checkpoint(Path(os.devnull), "never saved"), clip=1.0)
+    objective = Distillation(model, trained, sequences, targets, order, **special, engine=engine)
+    objective.begin()
     # its state exists before the first timed step, as in the middle of a training
     for parameter in model.parameters():
         parameter.grad = torch.zeros_like(parameter)
@@ -71,10 +77,9 @@ def step(setting: Mapping[str, Any], *, method: str) -> Work:
 
     def work() -> dict[str, np.ndarray]:
         nonlocal number
-        terms, _ = objective.step(number)
-        torch.stack([term.value * term.weight for term in terms.values()]).sum().backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimiser.step(number)
+        (part,), _ = objective.step(number)
+        terms, _ = engine.learn(part, number)
+        engine.update(number)
         number += 1
         return {name: terms[name].value.detach().numpy() for name in ("cot_nll", "cot_kl")}
 

@@ -572,6 +572,19 @@ class Tuning(Section):
     """Of the base student and the order of the data."""
 
 
+class DeepSpeed(Section):
+    """Students partitioned over GPUs by DeepSpeed's ZeRO-3, one process a GPU."""
+
+    micro_batch: Count
+    """Sequences of one pass of one process; gradients of a step's passes are accumulated."""
+    precision: Literal["float32", "bfloat16", "float16"]
+    """Of weights and products; float16 needs a GPU."""
+    offload: bool
+    """Whether weights and optimiser lie in CPU memory."""
+    gradient_checkpointing: bool
+    """Whether layers are computed again in the backward pass instead of kept."""
+
+
 class StudentTokenizer(Section):
     """A tokenizer of the students alone, trained on notes and label names."""
 
@@ -594,6 +607,8 @@ class Distil(Section):
     """Of the base student, on notes and label names without reasoning."""
     training: Training
     """Of a student, on the teacher's traces."""
+    deepspeed: DeepSpeed | None
+    """Null: each student in one process."""
     lambda_kl: Weight
     lambda_p1: Weight
     lambda_p2: Weight
@@ -613,6 +628,15 @@ class Distil(Section):
             values = list(getattr(self, key))
             if len(set(values)) < len(values):
                 raise ValueError(f"{key} is {values}: each may stand there once")
+        return self
+
+    @model_validator(mode="after")
+    def _shares_batches_out(self) -> Self:
+        if self.deepspeed is not None and self.training.batch_size % self.deepspeed.micro_batch:
+            raise ValueError(
+                f"training.batch_size is {self.training.batch_size}: it must be a multiple of "
+                f"deepspeed.micro_batch, which is {self.deepspeed.micro_batch}"
+            )
         return self
 
     @model_validator(mode="after")

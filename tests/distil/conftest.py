@@ -155,13 +155,16 @@ class Study:
             }
         )
 
-    def student_arguments(self, out: Path, method: str, **training: Any) -> list[str]:
+    def student_arguments(
+        self, out: Path, method: str, deepspeed: dict[str, Any] | None = None, **training: Any
+    ) -> list[str]:
         """Arguments of train_student, results going to `out`."""
         values = {
             "distil.training": TRAINING | training,
+            "distil.deepspeed": deepspeed,
             **METHOD_SETTINGS,
         }
-        keys = ["distil.training", *declared_parameters(method)]
+        keys = ["distil.training", "distil.deepspeed", *declared_parameters(method)]
         files = {
             "--base": "base.safetensors",
             "--config": "base.json",

@@ -174,6 +174,7 @@ def test_no_distribution_is_matched(student, other, targets, student_pools) -> N
         collate_tokens(other, targets.examples),
         None,
         run(student, batch),
+        {},
     )
     terms = cot_terms(step, 1.0)
     assert terms["cot_kl"].value == 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -62,12 +62,25 @@ def step_inputs(
 ) -> StepInputs:
     batch = collate(sequences, PAD, SPECIAL)
     tap = method.tap(batch)
+    tokens = collate_tokens(sequences, targets.examples)
     return StepInputs(
         batch,
-        collate_tokens(sequences, targets.examples),
+        tokens,
         collate_signals(sequences, targets.examples, batch.slots) if tap else None,
         run(model, batch, tap),
+        {name: 1.0 for name, size in method.sizes(batch, tokens).items() if size},
     )
+
+
+@dataclass(frozen=True)
+class InOnePart:
+    """A batch that is processed whole."""
+
+    inputs: StepInputs
+
+    def mean(self, terms: Any) -> dict[str, float]:
+        values = terms(self.inputs).items()
+        return {name: value.item() for name, value in values if name in self.inputs.shares}
 
 
 def raw_terms(method: Any, model: Any, sequences: Any, targets: Targets) -> dict[str, Tensor]:
@@ -149,7 +162,7 @@ def test_each_term_counts_its_lambda_at_step_0(
     student, sequences, targets, anchors, student_pools
 ) -> None:
     method = started("mech", student, student_pools, anchors[1], sequences)
-    method.measure(iter([step_inputs(method, student, sequences, targets)]))
+    method.measure([InOnePart(step_inputs(method, student, sequences, targets))])
     for name, term in method.loss(step_inputs(method, student, sequences, targets)).items():
         if name in TERMS:
             expected = SETTINGS[f"distil.lambda_{name[:2]}"]
@@ -164,8 +177,8 @@ def test_a_batch_without_a_position_does_not_lower_the_unit_of_a_term(
         started("mech", student, student_pools, anchors[1], sequences) for _ in range(2)
     )
     steps = [step_inputs(mixed, student, part, targets) for part in (sequences[:1], sequences[1:2])]
-    with_positions.measure(iter(steps[:1]))
-    mixed.measure(iter(steps))
+    with_positions.measure([InOnePart(steps[0])])
+    mixed.measure([InOnePart(step) for step in steps])
     for term in TERMS[3:]:
         assert mixed.state()["at_start"][term] == with_positions.state()["at_start"][term]
     assert not set(mixed.loss(steps[1])) & set(TERMS[3:])
@@ -175,8 +188,14 @@ def test_a_term_that_no_measured_batch_has_takes_its_first_value(
     student, sequences, targets, anchors, student_pools
 ) -> None:
     method = started("mech", student, student_pools, anchors[1], sequences)
-    method.measure(iter([step_inputs(method, student, sequences[1:2], targets)]))
-    first = method.loss(step_inputs(method, student, sequences[:1], targets))
+    method.measure([InOnePart(step_inputs(method, student, sequences[1:2], targets))])
+    assert method.knows(TERMS[:3])
+    assert not method.knows(TERMS)
+    known = method.state()["at_start"]
+    step = step_inputs(method, student, sequences[:1], targets)
+    method.measure([InOnePart(step)])
+    first = method.loss(step)
+    assert {name: method.state()["at_start"][name] for name in TERMS[:3]} == known
     for name in TERMS[3:]:
         assert first[name].value.item() * first[name].weight == pytest.approx(0.2, rel=1e-5)
 
@@ -218,7 +237,7 @@ def test_dropping_a_phase_leaves_the_other_as_it_was(
     losses = []
     for method in (both, one):
         inputs = step_inputs(method, student, sequences, targets)
-        method.measure(iter([inputs]))
+        method.measure([InOnePart(inputs)])
         losses.append(method.loss(inputs))
     assert set(losses[1]) == {"cot_nll", "cot_kl", *kept}
     for term in losses[1]:
@@ -271,7 +290,7 @@ def test_dropping_a_term_leaves_the_others_as_they_were(
     for name in ("mech", f"mech_without_{dropped}"):
         method = started(name, student, student_pools, anchors[1], sequences)
         inputs = step_inputs(method, student, sequences, targets)
-        method.measure(iter([inputs]))
+        method.measure([InOnePart(inputs)])
         losses.append(method.loss(inputs))
     whole, less = losses
     assert set(whole) - set(less) == {dropped}
@@ -286,7 +305,7 @@ def test_margin_loss_is_that_of_the_pairs_logits_and_reads_no_head(
     method = started("vanilla_margin", student, student_pools, anchors[1], sequences)
     assert method.tap(collate(sequences, PAD, SPECIAL)) is None
     inputs = step_inputs(method, student, sequences, targets)
-    method.measure(iter([inputs]))
+    method.measure([InOnePart(inputs)])
     term = method.loss(inputs)["margin"]
     by_example = []
     for of in sequences:
@@ -322,7 +341,7 @@ def test_without_any_pool_the_plain_loss_remains(student, sequences, targets, an
     method = load_method("mech")(SETTINGS)
     method.start(Student(student, pools_of({}, {}), anchors[1], {1: 3, 2: 2}, KEYS), sequences)
     inputs = step_inputs(method, student, sequences, targets)
-    method.measure(iter([inputs]))
+    method.measure([InOnePart(inputs)])
     assert set(method.loss(inputs)) == {"cot_nll", "cot_kl"}
     assert len(method.left_out()) == 2
 

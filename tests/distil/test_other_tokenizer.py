@@ -113,8 +113,12 @@ BPE = {"model": "bpe", "vocabulary": 700}
 
 
 def train(other: Other, method: str, **training: Any) -> None:
-    values = {"distil.training": TRAINING | {"batch_size": 4} | training, **METHOD_SETTINGS}
-    keys = ["distil.training", *declared_parameters(method)]
+    values = {
+        "distil.training": TRAINING | {"batch_size": 4} | training,
+        "distil.deepspeed": None,
+        **METHOD_SETTINGS,
+    }
+    keys = ["distil.training", "distil.deepspeed", *declared_parameters(method)]
     other.run(
         "train_student",
         {key: values[key] for key in keys},

@@ -50,7 +50,7 @@ class Ready:
         chosen = self.sequences[:count]
         batch = collate(chosen, self.tokenizer.pad_token_id, self.tokenizer.all_special_ids)
         tokens = collate_tokens(chosen, self.targets.examples)
-        return StepInputs(batch, tokens, None, run(self.model, batch))
+        return StepInputs(batch, tokens, None, run(self.model, batch), {})
 
     def values(self) -> dict[str, float]:
         return {name: term.value.item() for name, term in self.method.loss(self.step()).items()}

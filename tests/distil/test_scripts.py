@@ -58,7 +58,8 @@ def test_a_student_trains_without_any_teacher_weights(
     monkeypatch.setattr(loading, "read_tensors", lambda path: opened.add(str(path)) or read(path))
     assert not (study.folder / "teacher.safetensors").exists()
     run_script("train_student", study.student_arguments(tmp_path, "mech", steps=1))
-    assert opened == {str(study.folder / "base.safetensors")}
+    written = tmp_path / "model.safetensors"  # read back at the end
+    assert opened == {str(study.folder / "base.safetensors"), str(written)}
 
 
 def test_the_learning_curve_holds_every_term_of_every_step(trained: Path) -> None:

@@ -10,8 +10,9 @@ import torch
 from torch import Tensor, nn
 
 from mechdistill.distil.budget import Spent
+from mechdistill.distil.engine import OneProcess, Part
 from mechdistill.distil.history import History, Term
-from mechdistill.distil.trainer import TrainingSettings, train
+from mechdistill.distil.trainer import TrainingSettings, optimiser_of, train
 from mechdistill.models.checkpoints import Checkpoint
 from mechdistill.models.optimiser import Optimiser
 
@@ -66,7 +67,7 @@ class ToyObjective:
         ids = torch.randint(0, VOCABULARY, (TOKENS,), generator=generator)
         return nn.functional.cross_entropy(self.model(ids), (ids + 1) % VOCABULARY)
 
-    def step(self, number: int) -> tuple[dict[str, Term], Spent]:
+    def step(self, number: int) -> tuple[list[Part], Spent]:
         if number == self.stop:
             raise KeyboardInterrupt
         value = self.loss(number)
@@ -74,7 +75,9 @@ class ToyObjective:
             value = value * torch.inf
         size = self.model.get_parameter("hidden.weight").square().mean()
         terms = {"next": Term(value, 1 / self.unit), "size": Term(size, 0.1)}
-        return terms, Spent(steps=1, sequences=4, target_tokens=TOKENS, forward_tokens=TOKENS)
+        return [lambda: terms], Spent(
+            steps=1, sequences=4, target_tokens=TOKENS, forward_tokens=TOKENS
+        )
 
     def state(self) -> dict[str, Any]:
         return {"unit": self.unit}
@@ -90,14 +93,7 @@ def toy_model() -> ToyModel:
 
 def model_and_optimiser(settings: TrainingSettings) -> tuple[nn.Module, Optimiser]:
     model = toy_model()
-    optimiser = Optimiser(
-        model,
-        learning_rate=settings.learning_rate,
-        adamw_learning_rate=settings.adamw_learning_rate,
-        steps=settings.steps,
-        warmup_steps=settings.warmup_steps,
-    )
-    return model, optimiser
+    return model, optimiser_of(model, settings)
 
 
 def train_toy(
@@ -110,7 +106,9 @@ def train_toy(
 ) -> tuple[ToyModel, History, Spent]:
     model = toy_model()
     objective = ToyObjective(model, interrupt_at, spoil_at)
-    history, spent = train(model, objective, settings, Checkpoint(path, identity), "training step")
+    checkpoint = Checkpoint(path, identity)
+    engine = OneProcess(model, optimiser_of(model, settings), checkpoint, settings.clip)
+    history, spent = train(engine, objective, settings, "training step")
     return model, history, spent
 
 

@@ -11,7 +11,15 @@ from pydantic import ValidationError
 
 from mechdistill.study import Study
 
+ZERO = {
+    "micro_batch": 4,
+    "precision": "bfloat16",
+    "offload": True,
+    "gradient_checkpointing": False,
+}
+
 OTHER_VALUES: dict[str, list[Any]] = {
+    "distil.deepspeed": [ZERO],
     "distil.methods": [["vanilla", "mech", "p1_only"], ["vanilla", "mech"]],
     "distil.seeds": [[0, 1]],
     "distil.student_tokenizer": [{"model": "bpe", "vocabulary": 800}],

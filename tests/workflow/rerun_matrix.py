@@ -33,7 +33,16 @@ from mechdistill.provenance import metadata
 from mechdistill.provenance.run import Job
 from mechdistill.study import load_study
 from tests.workflow.conftest import REPOSITORY, clone
-from tests.workflow.leaves import UNCHANGEABLE, leaves, other_value, override, shown, there, value
+from tests.workflow.leaves import (
+    UNCHANGEABLE,
+    ZERO,
+    leaves,
+    other_value,
+    override,
+    shown,
+    there,
+    value,
+)
 
 TABLE = Path("docs", "reruns", "matrix.csv")
 COLUMNS = ("leaf", "study", "before", "after", "own", "all", "rules", "agree")
@@ -68,6 +77,7 @@ CASES: dict[str, tuple[str, Mapping[str, Any]]] = {
         "smoke",
         {"distil": {"student_tokenizer": {"model": "bpe", "vocabulary": 800}}},
     ),
+    "deepspeed": ("smoke", {"distil": {"deepspeed": ZERO}}),
     "t5": ("smoke", {"evaluate": {"simulator": T5}}),
     "served": ("smoke", {"teacher": {"generation": {"backend": "server", "server": SERVER}}}),
     "titles": ("foldoc", SMALL),

@@ -18,7 +18,7 @@ def parameters_of_method(method, *also):
     except InputError as error:
         raise WorkflowError(str(error)) from None
     try:
-        return parameters("distil.training", *also, *declared)
+        return parameters("distil.training", "distil.deepspeed", *also, *declared)
     except InputError as error:
         raise WorkflowError(
             f"{method_file(method)}: parameters: {error.what}\n"

@@ -17,7 +17,8 @@ from mechdistill.data.labels import read_label_space
 from mechdistill.data.tokenizer import load_tokenizer
 from mechdistill.data.world import WorldSettings
 from mechdistill.distil.base_student import MAX_POSITIONS, LanguageModelling, stream
-from mechdistill.distil.trainer import TrainingSettings, train
+from mechdistill.distil.engine import OneProcess
+from mechdistill.distil.trainer import TrainingSettings, optimiser_of, train
 from mechdistill.models.checkpoints import Checkpoint
 from mechdistill.models.identity import run_identity
 from mechdistill.models.loading import build_model, save_model
@@ -59,7 +60,8 @@ def main() -> None:
     objective = LanguageModelling(model, texts, tokenizer.pad_token_id)
     identity = run_identity(f"{args.seed} {args.params}", [args.label_space, args.tokenizer])
     checkpoint = Checkpoint(args.checkpoint, identity)
-    history, _ = train(model, objective, settings, checkpoint, "base student step")
+    engine = OneProcess(model, optimiser_of(model, settings), checkpoint, settings.clip)
+    history, _ = train(engine, objective, settings, "base student step")
     save_model(model, args.model, args.model_config)
     write_table(args.curve, history.frame())
     checkpoint.discard()

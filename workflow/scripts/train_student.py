@@ -1,5 +1,8 @@
 """Train one student with one method on the teacher's traces; no teacher is loaded.
 
+With distil.deepspeed the script starts itself by torchrun, in one process for each GPU; where
+torchrun has started it (processes on several machines), it is one of the processes.
+
 Arguments: --method, --seed, --base, --config (weights and configuration of the base student),
 --pools (the base student's own), --targets, --traces, --examples, --label-space, --tokenizer,
 --needs (what the method declares as `needs`, in that order), --tuned (tuned.json: values that
@@ -7,11 +10,12 @@ tuning chose; none where nothing is tuned),
 --checkpoint (resumable state; not an output: removed when the training is finished).
 Outputs: --model (model.safetensors), --model-config (config.json), --curve
 (learning_curve.parquet: method, seed, step, metric, value, weight), --budget (budget.json).
-Parameters: distil.training and what the method declares in its file
+Parameters: distil.training, distil.deepspeed and what the method declares in its file
 (mechdistill.distil.methods.declared_parameters).
 """
 
 import argparse
+import sys
 from pathlib import Path
 
 import torch
@@ -19,9 +23,11 @@ import torch
 from mechdistill.artifacts import write_json, write_table
 from mechdistill.data.one_world import check_arguments
 from mechdistill.distil.methods import load_method
+from mechdistill.distil.processes import Process, among_others, launch
 from mechdistill.distil.students import INPUTS, StudentFiles, settings_of, train_student
 from mechdistill.distil.trainer import TrainingSettings
-from mechdistill.models.loading import save_model
+from mechdistill.distil.zero import ZeroSettings
+from mechdistill.models.loading import check_saved, save_model
 from mechdistill.parameters import Parameters
 
 
@@ -40,7 +46,9 @@ def main() -> None:
     args = parser.parse_args()
     p = Parameters.from_json(args.params)
     torch.set_num_threads(1)
-    torch.use_deterministic_algorithms(True)
+    zero = ZeroSettings.of(p["distil.deepspeed"])
+    # GPUs have no deterministic way of some operations
+    torch.use_deterministic_algorithms(True, warn_only=zero is not None)
     check_arguments(
         args, "config", "tokenizer", "label-space", "examples", "traces", "pools", split="training"
     )
@@ -52,9 +60,18 @@ def main() -> None:
     files = StudentFiles(**{name: getattr(args, name) for name in INPUTS}, needs=needs)
     training = TrainingSettings.of(p["distil.training"])
     about = f"{args.method} {args.seed} {args.params} {settings}"
-    trained, checkpoint = train_student(method, files, training, args.seed, args.checkpoint, about)
+    if zero is not None and Process.here() is None:
+        launch(sys.argv)
+        return
+    with among_others():
+        trained, engine = train_student(
+            method, files, training, args.seed, args.checkpoint, about, zero
+        )
+    if trained.model is None:  # the first process of several has it
+        return
 
     save_model(trained.model, args.model, args.model_config)
+    check_saved(trained.model, args.model, args.model_config)
     curve = trained.history.frame()
     curve.insert(0, "method", args.method)
     curve.insert(1, "seed", args.seed)
@@ -70,9 +87,10 @@ def main() -> None:
             "settings_tried": tried,
             "settings": settings,
             "left_out": list(trained.left_out),
+            **trained.engine,
         },
     )
-    checkpoint.discard()
+    engine.discard()
 
 
 if __name__ == "__main__":

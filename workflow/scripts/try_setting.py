@@ -3,11 +3,12 @@
 Arguments: --method, --number (of the setting in the method's `settings_tried`, from 0), --seed and
 the inputs of train_student; --checkpoint (resumable state; not an output).
 Output: --trial (trial.json: method, number, settings, micro_f1 on the validation notes).
-Parameters: distil.training, distil.tuning, what the method declares, traces.early_tokens,
-traces.max_new_tokens, traces.batch_size.
+Parameters: distil.training, distil.deepspeed (as in train_student), distil.tuning, what the method
+declares, traces.early_tokens, traces.max_new_tokens, traces.batch_size.
 """
 
 import argparse
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,8 +20,10 @@ from mechdistill.data.labels import read_label_space
 from mechdistill.data.one_world import check_arguments
 from mechdistill.data.tokenizer import load_tokenizer
 from mechdistill.distil.methods import load_method
+from mechdistill.distil.processes import Process, among_others, launch
 from mechdistill.distil.students import INPUTS, StudentFiles, train_student
 from mechdistill.distil.trainer import TrainingSettings
+from mechdistill.distil.zero import ZeroSettings
 from mechdistill.evaluate.predictions import prediction_table
 from mechdistill.parameters import Parameters
 from mechdistill.significance.measures import validation_scores
@@ -41,7 +44,8 @@ def main() -> None:
     args = parser.parse_args()
     p = Parameters.from_json(args.params)
     torch.set_num_threads(1)
-    torch.use_deterministic_algorithms(True)
+    zero = ZeroSettings.of(p["distil.deepspeed"])
+    torch.use_deterministic_algorithms(True, warn_only=zero is not None)
     check_arguments(
         args, "config", "tokenizer", "label-space", "examples", "traces", "pools", split="training"
     )
@@ -55,7 +59,20 @@ def main() -> None:
     whole, steps = TrainingSettings.of(p["distil.training"]), p["distil.tuning"]["steps"]
     shorter = replace(whole, steps=steps, warmup_steps=min(whole.warmup_steps, steps))
     about = f"{args.method} {args.number} {args.seed} {args.params}"
-    trained, checkpoint = train_student(method, files, shorter, args.seed, args.checkpoint, about)
+    generating = {
+        "early_tokens": p["traces.early_tokens"],
+        "max_new_tokens": p["traces.max_new_tokens"],
+        "batch_size": p["traces.batch_size"],
+    }
+    if zero is not None and Process.here() is None:
+        launch(sys.argv)
+        return
+    with among_others():
+        trained, engine = train_student(
+            method, files, shorter, args.seed, args.checkpoint, about, zero
+        )
+    if trained.model is None:  # the first process of several has it
+        return
 
     examples, space = read_examples(args.examples, "validation"), read_label_space(args.label_space)
     labels = [label.code for label in space.labels]
@@ -64,9 +81,7 @@ def main() -> None:
         examples,
         load_tokenizer(args.tokenizer),
         space,
-        early_tokens=p["traces.early_tokens"],
-        max_new_tokens=p["traces.max_new_tokens"],
-        batch_size=p["traces.batch_size"],
+        **generating,
         what=f"{args.method}: validation traces",
     )
     rows = prediction_table(traces, examples, set(labels), args.method, args.method, args.seed)
@@ -75,7 +90,7 @@ def main() -> None:
         args.trial,
         {"method": args.method, "number": args.number, "settings": settings, "micro_f1": score},
     )
-    checkpoint.discard()
+    engine.discard()
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from mechdistill.data.labels import LabelSpace
 from mechdistill.data.pretraining import base_texts
 from mechdistill.data.world import WorldSettings
 from mechdistill.distil.budget import Spent
+from mechdistill.distil.engine import Part
 from mechdistill.distil.history import Term
 from mechdistill.models.batching import left_pad
 from mechdistill.models.read_out import logits_where
@@ -56,17 +57,21 @@ class LanguageModelling:
         """Nothing to find."""
         return Spent()
 
-    def step(self, number: int) -> tuple[dict[str, Term], Spent]:
+    def step(self, number: int) -> tuple[list[Part], Spent]:
         """Mean over all tokens of the step's texts but the first of each."""
         texts = self._texts(number)
         batch = left_pad(texts, self._pad_id)
         # a token has a loss where the one before it is a token too, not padding
         has_loss = batch.mask[:, :-1].bool()
         ids, mask = batch.ids[:, :-1], batch.mask[:, :-1]
-        logits = logits_where(self._model, ids, has_loss, attention_mask=mask)
-        nll = cross_entropy(logits.float(), batch.ids[:, 1:][has_loss])
+
+        def terms() -> dict[str, Term]:
+            logits = logits_where(self._model, ids, has_loss, attention_mask=mask)
+            nll = cross_entropy(logits.float(), batch.ids[:, 1:][has_loss])
+            return {"nll": Term(nll, 1.0)}
+
         tokens = int(batch.mask.sum())
-        return {"nll": Term(nll, 1.0)}, Spent(1, len(texts), tokens - len(texts), tokens)
+        return [terms], Spent(1, len(texts), tokens - len(texts), tokens)
 
     def state(self) -> dict[str, Any]:
         """Nothing to keep."""

@@ -11,9 +11,18 @@ if TYPE_CHECKING:
 
 
 class Term(NamedTuple):
-    """One term of a loss: it adds weight * value."""
+    """One term of a loss on a batch, or on a part of it: it adds weight * share * value."""
 
     value: Tensor
+    weight: float
+    share: float = 1.0
+    """What the part has of all that the term is a mean over; the shares of all parts add to one."""
+
+
+class Reading(NamedTuple):
+    """What a term was on the whole batch."""
+
+    value: float
     weight: float
 
 
@@ -33,13 +42,13 @@ class History:
         return cls(content or [])
 
     def add(
-        self, step: int, terms: Mapping[str, Term], total: Tensor, norm: float, rate: float
+        self, step: int, terms: Mapping[str, Reading], total: float, norm: float, rate: float
     ) -> None:
         """Take down a finished step."""
         for name, term in terms.items():
-            self._rows.append([step, name, term.value.item(), term.weight])
+            self._rows.append([step, name, term.value, term.weight])
         for name, value in (
-            ("total", total.item()),
+            ("total", total),
             ("gradient_norm", norm),
             ("learning_rate", rate),
         ):

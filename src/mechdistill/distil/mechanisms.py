@@ -277,12 +277,13 @@ def pooled_loop(records: Mapping[int, LayerRecord], pools: PooledHeads, slots: S
         heads = pools.refine[layer].nonzero().flatten()
         if record.key is None or not len(heads):
             continue
+        weights = pools.refine[layer][heads]
+        exact = weights.dtype  # also where the model runs in half precision
         similarity = loop_back(
-            record.query[:, heads, early:],
-            record.key[:, heads],
+            record.query[:, heads, early:].to(exact),
+            record.key[:, heads].to(exact),
             slots.shortlist,
             slots.near_miss,
         )
-        weights = pools.refine[layer][heads]
         total = total + torch.einsum("bhq,h->bq", similarity.nan_to_num(0.0), weights)
     return total

@@ -10,9 +10,10 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from mechdistill.distil.batch import TrainingBatch
-from mechdistill.distil.losses import coarse_terms, refine_terms
+from mechdistill.distil.losses import COARSE_TERMS, REFINE_TERMS, coarse_terms, refine_terms
 from mechdistill.distil.mechanisms import PooledHeads, phase_signals
 from mechdistill.distil.method import StepInputs, Student
+from mechdistill.distil.placing import placed
 from mechdistill.distil.scaled import ScaledMethod
 from mechdistill.distil.sequences import TrainingSequence
 from mechdistill.models.read_out import ReadOut, token_rows
@@ -72,27 +73,39 @@ class MechanisticMethod(ScaledMethod):
         """Phases without heads."""
         return tuple(f"phase {phase}: the {whose}'s pool is empty" for phase, whose in self._empty)
 
+    def positions(self, batch: TrainingBatch) -> dict[str, float]:
+        """Examples with an early position (phase 1) and with a refinement position (phase 2)."""
+        if not self._lambdas:
+            return {}
+        with_early, with_refine = (
+            float((slots >= 0).any(-1).sum()) for slots in (batch.slots.early, batch.slots.refine)
+        )
+        found = dict.fromkeys(COARSE_TERMS, with_early) if 1 in self._lambdas else {}
+        found |= dict.fromkeys(REFINE_TERMS, with_refine) if 2 in self._lambdas else {}
+        return {name: examples for name, examples in found.items() if name != self.without}
+
     def terms(self, step: StepInputs) -> dict[str, Tensor]:
-        """The trained terms of a batch; those of a phase without a position in it are absent."""
+        """The trained terms of a batch."""
         if step.passed.final_residual is None or step.signals is None:
             return {}
-        batch = step.batch
-        pairs = pad_sequence([self._pairs[name] for name in batch.examples], True)
+        batch, device = step.batch, step.passed.hidden.device
+        pairs = pad_sequence([self._pairs[name] for name in batch.examples], True).to(device)
+        read_out = placed(self._read_out, device)
         coarse, refine = phase_signals(
             self._model,
             step.passed.records,
-            self._pools,
+            placed(self._pools, device),
             batch.slots,
-            anchors=torch.stack([self._anchors[name] for name in batch.examples]),
-            gradients=self._read_out.pair_gradient(step.passed.final_residual, *pairs.unbind(2)),
+            anchors=torch.stack([self._anchors[name] for name in batch.examples]).to(device),
+            gradients=read_out.pair_gradient(step.passed.final_residual, *pairs.unbind(2)),
             margin_scale=self._margin_scale,
             minimum_keys=self._minimum_keys,
         )
         used = {1: batch.slots.early >= 0, 2: batch.slots.refine >= 0}
         terms: dict[str, Tensor] = {}
-        if 1 in self._lambdas and used[1].any():
+        if 1 in self._lambdas:
             terms |= coarse_terms(step.signals.coarse, coarse, used[1])
-        if 2 in self._lambdas and used[2].any():
+        if 2 in self._lambdas:
             terms |= refine_terms(step.signals.refine, refine, used[2])
         return {name: value for name, value in terms.items() if name != self.without}
 

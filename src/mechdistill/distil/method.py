@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 from torch import Tensor
 
@@ -66,6 +66,15 @@ class StepInputs:
     """None unless the method taps the student."""
     passed: ForwardPass
     """The student's forward pass: logits, what the tap read."""
+    shares: Mapping[str, float]
+    """What this part of the step's batch has of each term that the batch has; 1 of a whole one."""
+
+
+class WholeBatch(Protocol):
+    """A step's batch, in however many parts it is processed."""
+
+    def mean(self, terms: Callable[[StepInputs], Mapping[str, Tensor]]) -> dict[str, float]:
+        """Values on the batch of terms that a function finds for a part; no gradients."""
 
 
 class Method:
@@ -84,6 +93,8 @@ class Method:
     """Artifacts beyond those of every student, each made by a rule once (`NEEDS` of the rules)."""
     settings_tried: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)
     """What tuning tries: parameters that differ from the study's, the study's own first."""
+    divisible: ClassVar[bool] = True
+    """Whether every term is a mean over tokens or sequences, so that parts of a batch do."""
     tuned_as: ClassVar[str] = ""
     """The method whose tuned weights this one takes over; "" is tuned itself."""
 
@@ -108,8 +119,21 @@ class Method:
     def start(self, student: Student, sequences: Sequence[TrainingSequence]) -> None:
         """See the student before its first step, also when a training resumes."""
 
-    def measure(self, steps: Iterable[StepInputs]) -> None:
-        """See the first steps before training starts; not called when it resumes."""
+    def sizes(self, batch: TrainingBatch, tokens: TeacherTokens) -> dict[str, float]:
+        """What each term is a mean over: its value on a batch is the mean of its values on parts of
+        the batch, weighed by these. 0: the term has nothing to look at.
+        """
+        return {
+            "cot_nll": float(batch.weights.sum()),
+            "cot_kl": float((batch.weights * tokens.given).sum()),
+        }
+
+    def knows(self, terms: Iterable[str]) -> bool:
+        """Whether all that `measure` finds about these terms is known."""
+        return True
+
+    def measure(self, batches: Iterable[WholeBatch]) -> None:
+        """See the first batches before training starts, and later one that has a new term."""
 
     def tap(self, batch: TrainingBatch) -> Tap | None:
         """What to read in the student's forward pass; None reads nothing."""
@@ -132,6 +156,9 @@ class Method:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Take up what `state` gave."""
+
+
+COT_TERMS = ("cot_nll", "cot_kl")
 
 
 def cot_terms(step: StepInputs, lambda_kl: float) -> dict[str, Term]:

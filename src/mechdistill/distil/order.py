@@ -27,14 +27,14 @@ class DataOrder:
         if not lengths:
             raise ValueError("there is no sequence to train on")
         self._lengths = np.asarray(lengths)
-        self._batch_size = min(batch_size, len(lengths))
+        self.batch_size = min(batch_size, len(lengths))
         self._seed = seed
         self._epoch = -1
         self._batches: list[np.ndarray] = []
 
     def batch(self, step: int) -> list[int]:
         """Sequence numbers of a step, counted from 0."""
-        epoch, position = divmod(step, len(self._lengths) // self._batch_size)
+        epoch, position = divmod(step, len(self._lengths) // self.batch_size)
         if epoch != self._epoch:
             self._batches, self._epoch = self._shuffled(epoch), epoch
         return [int(number) for number in self._batches[position]]
@@ -42,11 +42,11 @@ class DataOrder:
     def _shuffled(self, epoch: int) -> list[np.ndarray]:
         random = np.random.default_rng([self._seed, epoch])
         numbers = random.permutation(len(self._lengths))
-        whole = len(numbers) // self._batch_size * self._batch_size
-        width = BUCKET * self._batch_size
+        whole = len(numbers) // self.batch_size * self.batch_size
+        width = BUCKET * self.batch_size
         batches: list[np.ndarray] = []
         for start in range(0, whole, width):
             bucket = numbers[start : min(start + width, whole)]
             bucket = bucket[np.argsort(self._lengths[bucket], kind="stable")]
-            batches.extend(bucket.reshape(-1, self._batch_size))
+            batches.extend(bucket.reshape(-1, self.batch_size))
         return [batches[place] for place in random.permutation(len(batches))]

@@ -7,16 +7,15 @@ a step depends on is either a function of the step's number or in the checkpoint
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import torch
-from torch import Tensor, nn
+from torch import nn
 
 from mechdistill.distil.budget import Spent, Stopwatch
-from mechdistill.distil.history import History, Term
-from mechdistill.models.checkpoints import Checkpoint
+from mechdistill.distil.engine import Engine, Part, Update
+from mechdistill.distil.history import History, Reading
 from mechdistill.models.optimiser import Optimiser
 from mechdistill.progress import track
 
@@ -41,14 +40,25 @@ class TrainingSettings:
         return cls(**section)
 
 
+def optimiser_of(model: nn.Module, settings: TrainingSettings) -> Optimiser:
+    """Muon and AdamW over the weights of a model, at the rates of a training."""
+    return Optimiser(
+        model,
+        learning_rate=settings.learning_rate,
+        adamw_learning_rate=settings.adamw_learning_rate,
+        steps=settings.steps,
+        warmup_steps=settings.warmup_steps,
+    )
+
+
 class Objective(Protocol):
     """What is trained for."""
 
     def begin(self) -> Spent:
         """Called before step 0 of a training that does not resume; what that cost."""
 
-    def step(self, number: int) -> tuple[dict[str, Term], Spent]:
-        """The loss of a step (from 0) and what it processes."""
+    def step(self, number: int) -> tuple[Sequence[Part], Spent]:
+        """The parts of a step (from 0) that fall to this process, and what the step processes."""
 
     def state(self) -> dict[str, Any]:
         """What `begin` found, as JSON holds it."""
@@ -58,20 +68,14 @@ class Objective(Protocol):
 
 
 def train(
-    model: nn.Module,
-    objective: Objective,
-    settings: TrainingSettings,
-    checkpoint: Checkpoint,
-    what: str,
+    engine: Engine, objective: Objective, settings: TrainingSettings, what: str
 ) -> tuple[History, Spent]:
-    """Train `model` in place to the last step.
+    """Train a model in place to the last step.
 
     Args:
-        model: at its initial weights, also when a checkpoint is there to go on from.
+        engine: holds the model.
         objective: gives the loss of each step.
         settings: numbers of the training.
-        checkpoint: where to go on and where to leave the state; not removed at the end, since the
-            result is not saved yet.
         what: name of a step in the progress report.
 
     Returns:
@@ -80,48 +84,52 @@ def train(
     Raises:
         FloatingPointError: a gradient is not finite.
     """
-    optimiser = Optimiser(
-        model,
-        learning_rate=settings.learning_rate,
-        adamw_learning_rate=settings.adamw_learning_rate,
-        steps=settings.steps,
-        warmup_steps=settings.warmup_steps,
-    )
     watch = Stopwatch()
-    done, notes = checkpoint.restore(model, optimiser)
+    done, notes = engine.restore()
     history, spent = History.of(notes.get("history")), Spent.of(notes.get("spent"))
     if done:
         objective.restore(notes["objective"])
     else:
         spent += objective.begin()
     steps = range(done, settings.steps)
-    for number in track(steps, what, settings.steps, done=done):
-        terms, cost = objective.step(number)
-        total = _total(terms)
-        total.backward()  # type: ignore[no-untyped-call]
-        norm = float(nn.utils.clip_grad_norm_(model.parameters(), settings.clip))
-        if not math.isfinite(norm):
-            raise FloatingPointError(f"{what} {number}: the gradient norm is {norm}")
-        rate = optimiser.step(number)
-        history.add(number, terms, total, norm, rate)
+    for number in track(steps, what, settings.steps, done=done) if engine.speaks else steps:
+        terms, total, update, cost = _take_step(engine, objective, number)
+        if not math.isfinite(update.norm):
+            raise FloatingPointError(f"{what} {number}: the gradient norm is {update.norm}")
+        history.add(number, terms, total, update.norm, update.rate)
         spent += cost
         finished = number + 1
         if finished % settings.checkpoint_every == 0 or finished == settings.steps:
-            now = spent + watch.lap()
-            spent = now
-            checkpoint.save(
+            spent += watch.lap()
+            engine.save(
                 finished,
-                model,
-                optimiser,
                 {
                     "history": history.content(),
-                    "spent": now.content(),
+                    "spent": spent.content(),
                     "objective": objective.state(),
                 },
             )
     return history, spent
 
 
-def _total(terms: Mapping[str, Term]) -> Tensor:
-    parts = [term.value * term.weight for term in terms.values()]
-    return torch.stack(parts).sum()
+def _take_step(
+    engine: Engine, objective: Objective, number: int
+) -> tuple[dict[str, Reading], float, Update, Spent]:
+    """Terms on the whole batch, the loss, what the step did and what it cost."""
+    while True:
+        parts, cost = objective.step(number)
+        values: dict[str, float] = {}
+        weights: dict[str, float] = {}
+        loss = 0.0
+        for part in parts:
+            terms, own = engine.learn(part, number)
+            loss += own
+            for name, term in terms.items():
+                values[name] = values.get(name, 0.0) + term.value.item() * term.share
+                weights[name] = term.weight
+        update = engine.update(number)
+        if update is not None:
+            break
+    whole = engine.total(values)
+    readings = {name: Reading(whole[name], weight) for name, weight in weights.items()}
+    return readings, engine.total({"loss": loss})["loss"], update, cost

@@ -49,6 +49,39 @@ def save_model(model: Any, weights_path: str | Path, config_path: str | Path) ->
     write_tensors(weights_path, dict(model.state_dict()))
 
 
+def with_weights(weights_path: str | Path, config_path: str | Path, new: dict[str, Any]) -> Any:
+    """A saved model with other values of its parameters.
+
+    Args:
+        new: by name, exactly the model's parameters; one that two modules share stands there once.
+    """
+    model = load_model(weights_path, config_path)
+    own = dict(model.named_parameters())
+    if own.keys() != new.keys():
+        raise ValueError(f"other parameters: {', '.join(sorted(own.keys() ^ new.keys()))}")
+    with torch.no_grad():
+        for name, parameter in own.items():
+            parameter.copy_(new[name])
+    return model
+
+
+def check_saved(model: Any, weights_path: str | Path, config_path: str | Path) -> None:
+    """See that a model that was just saved comes back as it is.
+
+    Raises:
+        InputError: it does not; the weights are removed, so that nothing goes on with them.
+    """
+    again = load_model(weights_path, config_path).state_dict()
+    own = model.state_dict()
+    for name in own.keys() | again.keys():
+        if name not in own or name not in again or not torch.equal(own[name].cpu(), again[name]):
+            Path(weights_path).unlink()
+            raise InputError(
+                f"{weights_path}: {name} is not read back as it was written",
+                "look after the disk, and start the same command again",
+            )
+
+
 def load_model(weights_path: str | Path, config_path: str | Path) -> Any:
     """A saved model, attached to the tap, in evaluation mode and fp32.
 

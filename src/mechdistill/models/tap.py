@@ -262,7 +262,8 @@ def pooled_write(
         [B, Q, d], bias excluded.
     """
     per_slot = weights[:, None] if weights.ndim == 1 else weights
-    weighted = (mixed * per_slot[..., None]).transpose(1, 2)
+    # in the heads' precision: the projection's weight has it
+    weighted = (mixed * per_slot[..., None].to(mixed.dtype)).transpose(1, 2)
     whole = mixed if run is None else run
     return _written(model, layer, weighted.flatten(2)[:, None], whole)[:, 0]
 

@@ -99,7 +99,12 @@ def _facts(wrapper_modules: Collection[str]) -> dict[str, Any]:
     files = (getattr(module, "__file__", None) for module in modules.values())
     loaded = {Path(file).resolve() for file in files if file}
     own = {path for path in loaded if path.is_relative_to(SOURCE)}
-    used = resource.getrusage(resource.RUSAGE_SELF)
+    # a training by several processes is done by this one's children
+    used, others = (
+        resource.getrusage(whose) for whose in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    )
+    peak = max(used.ru_maxrss, others.ru_maxrss)
+    seconds = used.ru_utime + used.ru_stime + others.ru_utime + others.ru_stime
     return {
         "modules": sorted(path.relative_to(SOURCE.parent).as_posix() for path in own),
         "unread_parameters": [
@@ -108,8 +113,8 @@ def _facts(wrapper_modules: Collection[str]) -> dict[str, Any]:
         "services": list(getattr(services, "asked", ())),
         "accelerator": _gpu(torch) if torch else None,
         "precision": str(torch.get_default_dtype()).removeprefix("torch.") if torch else None,
-        "cpu_seconds": round(used.ru_utime + used.ru_stime, 2),
-        "peak_memory_bytes": used.ru_maxrss * (1 if sys.platform == "darwin" else 1024),
+        "cpu_seconds": round(seconds, 2),
+        "peak_memory_bytes": peak * (1 if sys.platform == "darwin" else 1024),
     }
 
 

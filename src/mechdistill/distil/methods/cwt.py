@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from mechdistill.distil.batch import TeacherTokens, TrainingBatch
 from mechdistill.distil.chunks import Array, average_cuts, searched_cuts
 from mechdistill.distil.history import Term
 from mechdistill.distil.likelihood import token_losses
@@ -70,6 +71,11 @@ class Cwt(Method):
         if not self._with_kl:
             del terms["cot_kl"]
         return terms
+
+    def sizes(self, batch: TrainingBatch, tokens: TeacherTokens) -> dict[str, float]:
+        """Those of its terms."""
+        sizes = super().sizes(batch, tokens)
+        return sizes if self._with_kl else {"cot_nll": sizes["cot_nll"]}
 
     def _cut(self, trace: Trace, losses: Array | None) -> list[TrainingSequence]:
         begin, stop = trace.prompt_length, len(trace.tokens)

@@ -42,6 +42,7 @@ class Semcot(Method):
     """alpha (1 - cos(E(W h), E(reasoning))) + (1 - alpha) L_CoT."""
 
     name = "semcot"
+    divisible = False  # its map and its encoder are no parts of the model whose passes are shared
     parameters = ("distil.lambda_kl", "distil.semcot.alpha", "distil.semcot.positions")
     needs = ("reasoning_encoder",)
     settings_tried = (

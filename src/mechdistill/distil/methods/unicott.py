@@ -48,6 +48,7 @@ class UniCoTT(Method):
     """L_CoT + contrast * L_nsc + spread * (L_sd + L_se)."""
 
     name = "unicott"
+    divisible = False  # nodes of all rationales of a batch are contrasted
     parameters = (
         "distil.lambda_kl",
         "distil.unicott.structure",

@@ -8,6 +8,7 @@ from typing import Any
 from torch import Tensor
 from torch.nn.functional import softplus
 
+from mechdistill.distil.batch import TrainingBatch
 from mechdistill.distil.losses import example_mean
 from mechdistill.distil.method import StepInputs
 from mechdistill.distil.scaled import ScaledMethod
@@ -33,14 +34,18 @@ class VanillaMargin(ScaledMethod):
         """That of phase 2."""
         return self._lambda
 
+    def positions(self, batch: TrainingBatch) -> dict[str, float]:
+        """Examples with a refinement position."""
+        return {"margin": float(sum(bool(sequence.refine) for sequence in batch.sequences))}
+
     def terms(self, step: StepInputs) -> dict[str, Tensor]:
-        """Mean over positions, then examples; absent from a batch without a position."""
-        rows = pad_right(_rows(step), -1)
+        """Mean over positions, then examples."""
+        logits = step.passed.logits
+        rows = pad_right(_rows(step), -1, logits.device)
         used = rows >= 0
-        if not used.any():
-            return {}
-        targets, foils = (ids.clamp(min=0)[..., None] for ids in step.batch.pair())
-        logits = step.passed.logits[rows.clamp(min=0)]
+        pair = (ids.to(logits.device) for ids in step.batch.pair())
+        targets, foils = (ids.clamp(min=0)[..., None] for ids in pair)
+        logits = logits[rows.clamp(min=0)]
         margin = (logits.gather(-1, targets) - logits.gather(-1, foils))[..., 0]
         return {"margin": example_mean(softplus(-margin), used)}
 
