@@ -192,6 +192,15 @@ def test_a_crate_of_other_code_or_parameters_is_told(root, clone, tmp_path):
     assert found == {"STALE-CODE", "STALE-PARAMETER"}
 
 
+def test_a_crate_of_parameters_unknown_here_names_its_commit(root, clone, tmp_path):
+    export_study(root, NAME, tmp_path / "out")
+    with (tmp_path / "out/params.yaml").open("a", encoding="utf-8") as file:
+        file.write("of_tomorrow: 1\n")
+    with pytest.raises(InputError, match="of_tomorrow") as told:
+        audit_crate(tmp_path / "out", clone)
+    assert "c0ffee" in told.value.remedy
+
+
 def test_a_folder_is_a_crate_unless_a_study_is_called_so(root, tmp_path):
     export_study(root, NAME, root / "out")
     assert crate_folder(root, "out") == (root / "out").resolve()

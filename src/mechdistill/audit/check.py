@@ -158,7 +158,14 @@ def audit_crate(folder: Path, root: Path, *, numbers: bool = False) -> Verdict:
         InputError: the crate holds no study, or none from which numbers can be derived.
     """
     begin = time.monotonic()
-    seen = look(folder, crate.study_in(folder))
+    study = crate.study_in(folder)
+    try:
+        seen = look(folder, study)
+    except InputError as error:
+        raise InputError(
+            f"{folder} cannot be read here: {error.what}",
+            f"audit it in a checkout of the commit that made it ({crate.commits(folder)})",
+        ) from None
     if numbers and seen.settings.restricted:
         raise InputError(
             f"{folder} holds no rows of single examples, since the data of {seen.study} are "

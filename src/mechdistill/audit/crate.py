@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from mechdistill.artifacts import RESULTS
@@ -33,6 +34,15 @@ def study_in(crate: Path) -> str:
             "give the folder that `mechdistill export` wrote, whole",
         )
     return names[0]
+
+
+def commits(crate: Path) -> str:
+    """What the description of a crate says of the commits of its code."""
+    try:
+        nodes = json.loads((crate / DESCRIPTION).read_bytes())["@graph"]
+        return next(str(node["version"]) for node in nodes if node["@id"] == "Snakefile")
+    except (ValueError, KeyError, TypeError, StopIteration):
+        return f"{DESCRIPTION} does not name it"
 
 
 def kept_back(path: str, study: Study | JoinedStudy) -> bool:
