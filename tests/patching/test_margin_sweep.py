@@ -7,12 +7,15 @@ import dataclasses
 import pytest
 import torch
 
+from mechdistill.models import shared_prefix
 from mechdistill.models.tap import Intervention, Tap
 from mechdistill.patching import margin_sweep
 from mechdistill.patching.conditions import head_masks, heads_of
 from mechdistill.patching.decision_sweep import DIRECTIONS, SITES
 from mechdistill.patching.margin_sweep import sweep_margins, sweep_prompts
-from mechdistill.patching.pairs import phase_events
+from mechdistill.patching.pairs import Pair, phase_events
+
+from .made import random_tokens
 
 LAYERS, HEADS = 3, 4
 SETS = [
@@ -74,6 +77,33 @@ def test_sweep_equals_one_forward_pass_a_condition(model, pairs, phase, branches
                     assert effect.patched[i, j, c] == pytest.approx(value, abs=5e-5)
                     moved = max(moved, abs(value - (corrupted, clean)[j]))
     assert moved > 0.5
+
+
+def test_sweep_with_a_shared_beginning_equals_one_without(model, pairs, every_event, monkeypatch):
+    listed = random_tokens(20, 99)
+    longer = [behind_a_list(pair, listed) for pair in pairs]
+    masks = head_masks(SETS, LAYERS, HEADS)
+    for least in (10, 1000):
+        monkeypatch.setattr(shared_prefix, "LEAST", least)
+        sweep_margins(model, longer, 2, masks, pad_id=0, branches_per_pass=7)
+    half = len(every_event) // 2
+    for one, other in zip(every_event[:half], every_event[half:], strict=True):
+        assert one.clean == pytest.approx(other.clean, abs=5e-5)
+        assert one.corrupted == pytest.approx(other.corrupted, abs=5e-5)
+        assert one.patched == pytest.approx(other.patched, abs=5e-5)
+
+
+def behind_a_list(pair, listed):
+    """The pair with the same tokens before both prompts."""
+    trace, by = pair.trace, len(listed)
+    events = tuple(dataclasses.replace(event, query=event.query + by) for event in trace.events)
+    moved = dataclasses.replace(
+        trace,
+        tokens=(*listed, *trace.tokens),
+        prompt_length=trace.prompt_length + by,
+        events=events,
+    )
+    return Pair(moved, pair.twin, (*listed, *pair.corrupted_prompt))
 
 
 def slow_prompt_patched(model, pair, event, heads, direction):

@@ -17,6 +17,7 @@ from torch import Tensor
 from transformers import DynamicCache
 
 from mechdistill.models.families import family_of
+from mechdistill.models.shared_prefix import SharedPrefix, own_positions, padding
 from mechdistill.models.tap import Intervention, Tap
 
 
@@ -27,22 +28,27 @@ class Trunk:
     Args:
         ids, mask: left-padded tokens [B, T].
         cache: layer -> keys and values [B, KV, T, D].
+        start: column of the batch at which rotary positions of each row begin, [B].
     """
 
     ids: Tensor
     mask: Tensor
     cache: tuple[tuple[Tensor, Tensor], ...]
+    start: Tensor
 
     @classmethod
-    def of(cls, ids: Tensor, mask: Tensor, cache: DynamicCache) -> Trunk:
-        """From the cache that a pass over the whole batch filled."""
+    def of(
+        cls, ids: Tensor, mask: Tensor, cache: DynamicCache, start: Tensor | None = None
+    ) -> Trunk:
+        """From the cache that a pass over the whole batch filled; `start` is column 0 if None."""
         layers: Any = cache.layers
-        return cls(ids, mask, tuple((layer.keys, layer.values) for layer in layers))
+        kept = tuple((layer.keys, layer.values) for layer in layers)
+        return cls(ids, mask, kept, mask.new_zeros(len(mask)) if start is None else start)
 
     def rows(self, chosen: Tensor | slice) -> Trunk:
         """Some rows of the batch, in the order asked for; a row may be asked for more than once."""
         cache = tuple((keys[chosen], values[chosen]) for keys, values in self.cache)
-        return Trunk(self.ids[chosen], self.mask[chosen], cache)
+        return Trunk(self.ids[chosen], self.mask[chosen], cache, self.start[chosen])
 
 
 @dataclass(frozen=True)
@@ -59,11 +65,33 @@ class Branches:
 
 
 @torch.no_grad()
-def grow_trunk(model: Any, ids: Tensor, mask: Tensor, tap: Tap | None = None) -> Trunk:
-    """Run the whole batch once and keep all keys and values; a tap may read on the way."""
-    cache = DynamicCache()
-    model(ids, attention_mask=mask, cache=cache, use_cache=True, logits_to_keep=1, tap=tap)
-    return Trunk.of(ids, mask, cache)
+def grow_trunk(
+    model: Any,
+    ids: Tensor,
+    mask: Tensor,
+    tap: Tap | None = None,
+    prefix: SharedPrefix | None = None,
+) -> Trunk:
+    """Run the whole batch once and keep all keys and values; a tap may read on the way.
+
+    Args:
+        prefix: of these sequences; the tap sees nothing of what is read with it.
+    """
+    if prefix is None:
+        cache = DynamicCache()
+        model(ids, attention_mask=mask, cache=cache, use_cache=True, logits_to_keep=1, tap=tap)
+        return Trunk.of(ids, mask, cache)
+    cache = prefix.cache(mask)
+    model(
+        ids[:, prefix.length :],
+        attention_mask=mask,
+        position_ids=own_positions(mask)[:, prefix.length :],
+        cache=cache,
+        use_cache=True,
+        logits_to_keep=1,
+        tap=tap,
+    )
+    return Trunk.of(ids, mask, cache, padding(mask))
 
 
 def run_branches(
@@ -110,7 +138,7 @@ def run_branches(
         output = model(
             trunk.ids.gather(1, at),
             attention_mask=family.masks(model, visible),
-            position_ids=at,
+            position_ids=(at - trunk.start[:, None]).clamp(min=0),
             cache=DynamicCache(trunk.cache),
             use_cache=True,
             tap=tap,

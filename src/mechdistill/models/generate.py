@@ -13,7 +13,8 @@ import torch
 from torch import Tensor
 from transformers import DynamicCache
 
-from mechdistill.models.batching import left_pad
+from mechdistill.models.batching import Batch, left_pad
+from mechdistill.models.shared_prefix import SharedPrefix, own_positions
 from mechdistill.progress import track
 
 
@@ -30,6 +31,8 @@ def greedy(
 ) -> list[list[int]]:
     """Greedy continuations of the prompts, in their order.
 
+    What all prompts begin with is read once, if it is long (`mechdistill.models.shared_prefix`).
+
     Args:
         max_new_tokens: at most so many tokens a prompt.
         what: names the loop in the progress lines ("teacher trace").
@@ -40,7 +43,7 @@ def greedy(
     decode = partial(
         _decode, model, max_new_tokens=max_new_tokens, eos_id=eos_id, choose=_likeliest
     )
-    return _in_batches(decode, prompts, pad_id, batch_size, what)
+    return _in_batches(model, decode, prompts, pad_id, batch_size, what)
 
 
 @torch.no_grad()
@@ -69,21 +72,23 @@ def sampled(
         return torch.multinomial(shares, 1, generator=generator)
 
     decode = partial(_decode, model, max_new_tokens=max_new_tokens, eos_id=eos_id, choose=drawn)
-    return _in_batches(decode, prompts, pad_id, batch_size, what)
+    return _in_batches(model, decode, prompts, pad_id, batch_size, what)
 
 
 def _in_batches(
-    decode: Callable[[Tensor, Tensor], list[list[int]]],
+    model: Any,
+    decode: Callable[[Batch, SharedPrefix | None], list[list[int]]],
     prompts: Sequence[Sequence[int]],
     pad_id: int,
     batch_size: int,
     what: str,
 ) -> list[list[int]]:
     continuations: list[list[int]] = []
+    prefix = SharedPrefix.of(model, prompts)
     starts = range(0, len(prompts), batch_size)
     for start in track(starts, f"{what}, batch of {batch_size}"):
         batch = left_pad(prompts[start : start + batch_size], pad_id)
-        continuations += decode(batch.ids, batch.mask)
+        continuations += decode(batch, prefix)
     return continuations
 
 
@@ -93,20 +98,26 @@ def _likeliest(logits: Tensor) -> Tensor:
 
 def _decode(
     model: Any,
-    ids: Tensor,
-    mask: Tensor,
+    batch: Batch,
+    prefix: SharedPrefix | None,
     *,
     max_new_tokens: int,
     eos_id: int,
     choose: Callable[[Tensor], Tensor],
 ) -> list[list[int]]:
     """Continuations of one batch; `choose` takes logits [B, V] and gives tokens [B, 1]."""
-    cache = DynamicCache()  # without the configuration: keeps every key in every layer
-    tokens = ids
+    # without the configuration: keeps every key in every layer
+    cache = DynamicCache() if prefix is None else prefix.cache(batch.mask)
+    mask = batch.mask
+    tokens = batch.ids if prefix is None else batch.ids[:, prefix.length :]
     new = []
-    finished = torch.zeros(len(ids), dtype=torch.bool)
+    finished = torch.zeros(len(tokens), dtype=torch.bool)
     for _ in range(max_new_tokens):
-        output = model(tokens, attention_mask=mask, cache=cache, use_cache=True, logits_to_keep=1)
+        # the keys of a shared beginning were turned by positions from its own start
+        own = {} if prefix is None else {"position_ids": own_positions(mask)[:, -tokens.shape[1] :]}
+        output = model(
+            tokens, attention_mask=mask, cache=cache, use_cache=True, logits_to_keep=1, **own
+        )
         tokens = choose(output.logits[:, -1])
         new.append(tokens)
         finished |= tokens[:, 0] == eos_id

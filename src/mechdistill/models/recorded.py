@@ -17,6 +17,7 @@ from transformers import DynamicCache
 from mechdistill.models.batching import left_pad
 from mechdistill.models.cache import roomy_cache
 from mechdistill.models.generate import until
+from mechdistill.models.shared_prefix import SharedPrefix, own_positions
 from mechdistill.models.tap import Intervention, Site, Tap
 
 
@@ -47,16 +48,18 @@ class Recorded:
 def record_greedy(
     model: Any, prompts: Sequence[Sequence[int]], *, max_new_tokens: int, eos_id: int, pad_id: int
 ) -> list[Recorded]:
-    """Greedy runs of the prompts in one batch."""
+    """Greedy runs of the prompts in one batch; a long common beginning is read once."""
     batch = left_pad(prompts, pad_id)
-    cache = DynamicCache()
+    prefix = SharedPrefix.of(model, prompts)
+    cache = DynamicCache() if prefix is None else prefix.cache(batch.mask)
+    known = 0 if prefix is None else prefix.length
     mask = batch.mask[:, :-1]
-    if batch.ids.shape[1] > 1:
+    if batch.ids.shape[1] > 1 + known:
         model(
-            batch.ids[:, :-1],
+            batch.ids[:, known:-1],
             attention_mask=mask,
             # counted from each prompt's own start: the cached keys outlive the padding
-            position_ids=(mask.cumsum(1) - 1).clamp(min=0),
+            position_ids=own_positions(mask)[:, known:],
             cache=cache,
             use_cache=True,
             logits_to_keep=1,

@@ -3,8 +3,9 @@
 The same tokens are forced upon a clean and a corrupted prompt of equal length. Heads are patched at
 the decision's query position alone, one decision at a time; everything before it stays as it was,
 so the position is rerun as a branch over cached keys (see `mechdistill.models.branches`) and a
-condition costs one token, however long the prompt is. Patterns are replaced at all prompt positions
-too (`sweep_prompt_patterns`), at the price of a whole forward pass a condition.
+condition costs one token, however long the prompt is; what all prompts begin with is read once, if
+it is long. Patterns are replaced at all prompt positions too (`sweep_prompt_patterns`), at the
+price of a whole forward pass a condition.
 
 Margins come as one tensor [sites, directions, E, 1 + C]: E decisions in the order of the pairs, C
 conditions, the unpatched run before them.
@@ -22,6 +23,7 @@ from torch import Tensor
 from mechdistill.models.batching import Batch, left_pad, pad_right
 from mechdistill.models.branches import Trunk, branch_rows, grow_trunk, run_branches
 from mechdistill.models.margin import decision_margin
+from mechdistill.models.shared_prefix import SharedPrefix
 from mechdistill.models.tap import Intervention, LayerRecord, Site, Tap
 
 SITES: tuple[Site, ...] = ("pattern", "output")
@@ -88,8 +90,10 @@ def sweep_decisions(
         [sites, directions, E, 1 + C].
     """
     masks = _with_baseline(masks).to(model.device)
+    prompts = [side[: p.prompt_length] for p in pairs for side in (p.clean, p.corrupted)]
+    prefix = SharedPrefix.of(model, prompts)
     parts = [
-        _sweep(model, forced, masks, branches_per_pass, sites)
+        _sweep(model, forced, masks, branches_per_pass, sites, prefix)
         for forced in _in_passes(pairs, pad_id, model.device)
     ]
     return torch.cat(parts, dim=2)
@@ -187,9 +191,14 @@ def _in_passes(pairs: Sequence[ForcedPair], pad_id: int, device: torch.device) -
 
 @torch.inference_mode()
 def _sweep(
-    model: Any, forced: _Forced, masks: Tensor, branches_per_pass: int, sites: Sequence[Site]
+    model: Any,
+    forced: _Forced,
+    masks: Tensor,
+    branches_per_pass: int,
+    sites: Sequence[Site],
+    prefix: SharedPrefix | None,
 ) -> Tensor:
-    clean, corrupted = (_run(model, batch, forced.positions) for batch in forced.batches)
+    clean, corrupted = (_run(model, batch, forced.positions, prefix) for batch in forced.batches)
     groups = [masks[i : i + SIDE_BY_SIDE] for i in range(0, len(masks), SIDE_BY_SIDE)]
     per_pass = max(1, branches_per_pass // len(groups[0]))
     margins = torch.empty(len(sites), len(DIRECTIONS), len(forced.at), len(masks), device="cpu")
@@ -237,10 +246,10 @@ def _rows_at(model: Any, batch: Batch, positions: Tensor) -> dict[int, Tensor]:
     return {layer: record.rows for layer, record in tap.record.items()}
 
 
-def _run(model: Any, batch: Batch, positions: Tensor) -> _Side:
+def _run(model: Any, batch: Batch, positions: Tensor, prefix: SharedPrefix | None = None) -> _Side:
     """A plain run, spread to a row a decision."""
     tap = Tap(positions)
-    trunk = grow_trunk(model, batch.ids, batch.mask, tap)
+    trunk = grow_trunk(model, batch.ids, batch.mask, tap, prefix)
     row, slot = (positions >= 0).nonzero(as_tuple=True)
 
     def spread(name: str) -> dict[int, Tensor]:
