@@ -204,6 +204,38 @@ def test_a_source_changes_no_parameter_of_other_studies(embedded: Study) -> None
     assert "source" not in embedded.subset(["data"])
 
 
+LISTS: dict[str, Any] = {"number": 24, "sweep": [10, "all"], "force_gold": True, "list_first": True}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"number": 8},
+            r"candidates asks for lists of 8: .* 2 \* \(problems_max \+ 2\) = 10 labels",
+        ),
+        (
+            {"number": 144},
+            r"candidates asks for lists of 144: .* fewer than the world's 144, or all",
+        ),
+        ({"sweep": [24, 200]}, r"candidates asks for lists of 200"),
+        ({"sweep": ["all", 24]}, r"sweep is \['all', 24\]: it must increase .* all comes last"),
+        ({"sweep": [24, 24]}, r"sweep is \[24, 24\]: it must increase"),
+        ({"number": "most"}, r"data\.candidates\.number"),
+        ({"force_gold": 1}, r"data\.candidates\.force_gold is 1"),
+        ({"retriever": "dense"}, r"data\.candidates\.retriever is an unknown key"),
+    ],
+)
+def test_lists_that_cannot_be_made_are_refused(change: dict[str, Any], message: str) -> None:
+    load_study({"data": {"candidates": LISTS}}, ROOT)
+    with pytest.raises(InputError, match=message):
+        load_study({"data": {"candidates": LISTS | change}}, ROOT)
+
+
+def test_lists_that_are_not_asked_for_change_no_parameter(embedded: Study) -> None:
+    assert "candidates" not in embedded.subset(["data"])
+
+
 def test_a_family_that_slides_takes_a_window() -> None:
     changes = {"family": "gemma3_text", "sliding_window": 32, "full_attention_every": 2}
     study = load_study({"distil": {"student": changes}}, ROOT)

@@ -172,6 +172,34 @@ class Prompt(Section):
     """Worked notes before the note."""
 
 
+class Candidates(Section):
+    """Candidate lists of many labels, in place of the few drawn with each note."""
+
+    number: Count | Literal["all"]
+    """Labels of a list. Fewer than all are picked by a retriever for each note."""
+    sweep: tuple[Count | Literal["all"], ...]
+    """Numbers with which the teacher's heads are patched again (X6)."""
+    force_gold: bool
+    """Whether true codes and their near-misses are listed also where they are not retrieved."""
+    list_first: bool
+    """Whether the list stands before the note: what all prompts begin with is read once."""
+
+    @model_validator(mode="after")
+    def _increases(self) -> Self:
+        sizes = [float("inf") if number == "all" else number for number in self.sweep]
+        if sizes != sorted(set(sizes)):
+            raise ValueError(
+                f"sweep is {list(self.sweep)}: it must increase from one to the next, all comes "
+                "last"
+            )
+        return self
+
+    @property
+    def numbers(self) -> tuple[int | str, ...]:
+        """The number of the study's lists and those of the sweep, each once."""
+        return tuple(dict.fromkeys([self.number, *self.sweep]))
+
+
 SECTION_OF_WORLD = {"foldoc": "foldoc", "documents": "source"}
 """Section of `data` that belongs to a world alone."""
 
@@ -184,6 +212,8 @@ class Data(Section):
     """Of the world `foldoc` alone."""
     source: Source | None = None
     """Of the world `documents` alone."""
+    candidates: Candidates | None = None
+    """Null: each note lists groups_in_context pairs that were drawn with it."""
     prompt: Prompt
     splits: Splits
 
@@ -205,11 +235,26 @@ class Data(Section):
             )
         return self
 
+    @model_validator(mode="after")
+    def _lists_fit(self) -> Self:
+        if self.candidates is None:
+            return self
+        least = 2 * (self.world.problems_max + 2)
+        labels = self.world.regions * self.world.labels_per_region
+        for number in self.candidates.numbers:
+            if isinstance(number, int) and not least <= number < labels:
+                raise ValueError(
+                    f"candidates asks for lists of {number}: a list holds at least "
+                    f"2 * (problems_max + 2) = {least} labels and fewer than the world's {labels}, "
+                    "or all"
+                )
+        return self
+
     @model_serializer(mode="wrap")
-    def _without_what_is_another_world_s(self, whole: SerializerFunctionWrapHandler) -> Any:
-        """A further world changes no parameter of the others."""
+    def _without_sections_that_are_not_given(self, whole: SerializerFunctionWrapHandler) -> Any:
+        """A further world, or another way of listing, changes no parameter of the others."""
         values = whole(self)
-        sections = SECTION_OF_WORLD.values()
+        sections = {*SECTION_OF_WORLD.values(), "candidates"}
         return {k: v for k, v in values.items() if k not in sections or v is not None}
 
 

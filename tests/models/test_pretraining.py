@@ -83,7 +83,7 @@ def model(world):
 
 @pytest.fixture
 def draw(world):
-    return partial(draw_texts, *world, TRAINING.batch_size, TRAINING.listing_share)
+    return partial(draw_texts, *world, (), TRAINING.batch_size, TRAINING.listing_share)
 
 
 def slow_loss(model, texts: list[Text]) -> torch.Tensor:

@@ -19,7 +19,7 @@ def any_tokenizer(request, tokenizer, examples):
 def test_a_region_and_an_option_of_each_problem_weigh_more(any_tokenizer, space) -> None:
     frame = Frame("Note: ", " Think:") if any_tokenizer.chat_template else Frame()
     rng = np.random.default_rng(0)
-    lessons = draw_lessons(space, SETTINGS, any_tokenizer, frame, 7.0, 12, rng)
+    lessons = draw_lessons(space, SETTINGS, any_tokenizer, frame, (), 7.0, 12, rng)
     for prompt, trace, weights in lessons:
         text = any_tokenizer.decode(trace)
         problems = text.partition("Review:")[0].count("#")
@@ -36,7 +36,7 @@ def test_a_region_and_an_option_of_each_problem_weigh_more(any_tokenizer, space)
 
 def test_lessons_are_a_function_of_the_generator(tokenizer, space) -> None:
     one, again, other = (
-        draw_lessons(space, SETTINGS, tokenizer, Frame(), 2.0, 3, np.random.default_rng(seed))
+        draw_lessons(space, SETTINGS, tokenizer, Frame(), (), 2.0, 3, np.random.default_rng(seed))
         for seed in (0, 0, 1)
     )
     assert one == again

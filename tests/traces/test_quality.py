@@ -7,9 +7,9 @@ from mechdistill.traces.quality import clause_pairs, micro_f1, trace_quality
 END = " <eos>"
 
 
-def test_references_are_perfect(examples, parse) -> None:
+def test_references_are_perfect(examples, parse, space) -> None:
     traces = [parse(example, example.reference + END) for example in examples]
-    assert set(trace_quality(examples, traces).values()) == {1.0}
+    assert set(trace_quality(examples, traces, space).values()) == {1.0}
 
 
 def test_micro_f1_agrees_with_scikit_learn(examples, parse, space) -> None:
@@ -32,11 +32,11 @@ def test_an_invented_near_miss_is_no_listed_pair(examples, parse, space) -> None
     )
     near, other = (space.label(code).text for code in (example.near[0], invented))
     trace = parse(example, example.reference.replace(near, other) + END)
-    quality = trace_quality([example], [trace])
+    quality = trace_quality([example], [trace], space)
     assert quality["listed_pair"] == 1 - 1 / len(example.gold)
     assert quality["micro_f1"] == 1
 
 
-def test_nothing_said_scores_nothing(examples, parse) -> None:
-    assert set(trace_quality(examples[:1], [parse(examples[0], "")]).values()) == {0.0}
+def test_nothing_said_scores_nothing(examples, parse, space) -> None:
+    assert set(trace_quality(examples[:1], [parse(examples[0], "")], space).values()) == {0.0}
     assert clause_pairs(parse(examples[0], "")) == []

@@ -25,7 +25,7 @@ def test_each_split_is_described_on_its_own(examples, parse, tokenizer, space) -
     weak, perfect = table.loc["training"], table.loc["ranking"]
     assert (weak["micro_f1"], weak["parsed"], weak["region_events"]) == (0, 0, 0)
     assert weak["status"] == "no answer: 30"
-    for name, value in trace_quality(training, written[:30]).items():
+    for name, value in trace_quality(training, written[:30], space).items():
         assert weak[name] == value
     assert (perfect["micro_f1"], perfect["parsed"]) == (1, 1)
     assert perfect["refine_positions"] == 2 * perfect["within_events"]

@@ -9,6 +9,13 @@ TOKENIZER_OF_THE_WORLD = (
 )
 
 
+# Long candidate lists are written anew for notes that were drawn with short ones.
+LISTS = STUDY.data.candidates
+LISTING = [] if LISTS is None else ["data.candidates"]
+SWEPT = LISTS is not None and bool(LISTS.sweep)
+DRAWN = f"<results>/data/{'examples' if LISTS is None else 'drawn'}.parquet"
+
+
 if STUDY.data.world.name == "icd":
 
     rule make_label_space:
@@ -61,7 +68,7 @@ if STUDY.data.source is None:
             label_space="<results>/data/label_space.json",
             tokenizer="<results>/data/tokenizer.json",
         output:
-            examples="<results>/data/examples.parquet",
+            examples=DRAWN,
         log:
             "<logs>/make_examples.log",
         priority: 50  # the teacher, the longest way to the end, waits for it
@@ -82,7 +89,7 @@ if STUDY.data.source is None:
     rule write_mimic_files:
         input:
             label_space="<results>/data/label_space.json",
-            examples="<results>/data/examples.parquet",
+            examples=DRAWN,
         output:
             tables=[
                 "<results>/data/mimic-iv/note/discharge.csv.gz",
@@ -173,7 +180,7 @@ else:
             tokenizer="<results>/data/tokenizer.json",
             documents="<results>/data/documents.parquet",
         output:
-            examples="<results>/data/examples.parquet",
+            examples=DRAWN,
         log:
             "<logs>/ask_documents.log",
         conda:
@@ -190,6 +197,34 @@ else:
                 "ask_documents.py --label-space {input.label_space}"
                 " --tokenizer {input.tokenizer} --documents {input.documents}"
                 " --examples {output.examples}"
+            )
+
+
+if LISTS is not None:
+
+    rule list_candidates:
+        input:
+            label_space="<results>/data/label_space.json",
+            tokenizer="<results>/data/tokenizer.json",
+            drawn=DRAWN,
+        output:
+            examples="<results>/data/examples.parquet",
+            listing="<results>/data/listing.parquet",
+        log:
+            "<logs>/list_candidates.log",
+        priority: 50
+        conda:
+            "../../envs/environment.yml"
+        resources:
+            **needs("list_candidates"),
+        params:
+            p=parameters("seed", "data.prompt", "data.candidates"),
+            code=code("list_candidates"),
+        shell:
+            job(
+                "list_candidates.py --label-space {input.label_space}"
+                " --tokenizer {input.tokenizer} --drawn {input.drawn}"
+                " --examples {output.examples} --listing {output.listing}"
             )
 
 
@@ -222,6 +257,7 @@ rule write_data_card:
         tokenizer="<results>/data/tokenizer.json",
         examples="<results>/data/examples.parquet",
         twins="<results>/data/twins.parquet",
+        listing=[] if LISTS is None else "<results>/data/listing.parquet",
     output:
         card="<results>/data/data_card.md",
     log:
@@ -231,11 +267,13 @@ rule write_data_card:
     resources:
         **needs("write_data_card"),
     params:
-        p=parameters("seed", "data.world", "data.splits"),
+        p=parameters("seed", "data.world", "data.splits", *LISTING),
         code=code("write_data_card"),
     shell:
         job(
             "write_data_card.py --label-space {input.label_space}"
             " --tokenizer {input.tokenizer} --examples {input.examples} --twins {input.twins}"
-            " --card {output.card}" + " --without-note" * STUDY.restricted
+            " --card {output.card}"
+            + " --listing {input.listing}" * (LISTS is not None)
+            + " --without-note" * STUDY.restricted
         )

@@ -25,6 +25,7 @@ if STUDY.teacher.checkpoint is None:
             p=parameters(
                 "seed",
                 "data.world",
+                *LISTING,
                 "teacher.seed",
                 "teacher.architecture",
                 "teacher.training",
@@ -86,6 +87,7 @@ else:
                 "seed",
                 "data.world",
                 "data.prompt",
+                *LISTING,
                 "teacher.seed",
                 "teacher.fine_tuning",
                 "traces.max_new_tokens",

@@ -4,8 +4,8 @@ Inputs: --pretrained, --pretrained-config (the checkpoint's weights and configur
 --label-space, --tokenizer, --examples (validation notes), --checkpoint (resumable state; no output:
 removed when the fine-tuning is finished).
 Outputs: --model (weights), --config, --curve (step, metric, value).
-Parameters: seed, data.world, data.prompt, teacher.seed, teacher.fine_tuning,
-traces.max_new_tokens, traces.batch_size.
+Parameters: seed, data.world, data.prompt, data.candidates (where lists are long), teacher.seed,
+teacher.fine_tuning, traces.max_new_tokens, traces.batch_size.
 """
 
 import argparse
@@ -15,6 +15,7 @@ from pathlib import Path
 import torch
 
 from mechdistill.artifacts import write_table
+from mechdistill.data.candidates import CandidateLists
 from mechdistill.data.examples import read_examples
 from mechdistill.data.frame import Frame
 from mechdistill.data.labels import read_label_space
@@ -59,12 +60,16 @@ def main() -> None:
     )
     settings = WorldSettings.of(p["seed"], p["data.world"])
     frame = Frame.of(tokenizer, **p["data.prompt"])
+    lists = []
+    if "data.candidates" in p:
+        lists = CandidateLists.of(space, frame, p["data.candidates"], p["seed"])
     draw = partial(
         draw_lessons,
         space,
         settings,
         tokenizer,
         frame,
+        lists,
         tuning.decision_weight,
         tuning.batch_size,
     )

@@ -3,8 +3,8 @@
 Inputs: --label-space, --tokenizer, --examples (validation notes), --checkpoint (resumable state; no
 output: removed when the training is finished).
 Outputs: --model (weights), --config, --curve (step, metric, value).
-Parameters: seed, data.world, teacher.seed, teacher.architecture, teacher.training,
-traces.max_new_tokens, traces.batch_size.
+Parameters: seed, data.world, data.candidates (where lists are long), teacher.seed,
+teacher.architecture, teacher.training, traces.max_new_tokens, traces.batch_size.
 """
 
 import argparse
@@ -14,7 +14,8 @@ from pathlib import Path
 import torch
 
 from mechdistill.artifacts import write_table
-from mechdistill.data.examples import read_examples
+from mechdistill.data.candidates import CandidateLists
+from mechdistill.data.examples import NO_FRAME, read_examples
 from mechdistill.data.labels import read_label_space
 from mechdistill.data.tokenizer import load_tokenizer
 from mechdistill.data.world import WorldSettings
@@ -67,8 +68,17 @@ def main() -> None:
     )
     inputs = [args.label_space, args.tokenizer, args.examples]
     checkpoint = Checkpoint(args.checkpoint, run_identity(args.params, inputs))
+    lists = []
+    if "data.candidates" in p:
+        lists = CandidateLists.of(space, NO_FRAME, p["data.candidates"], p["seed"])
     draw = partial(
-        draw_texts, space, settings, tokenizer, training.batch_size, training.listing_share
+        draw_texts,
+        space,
+        settings,
+        tokenizer,
+        lists,
+        training.batch_size,
+        training.listing_share,
     )
     curve = train_teacher(model, draw, training, checkpoint, validate, p["teacher.seed"])
     require_score(curve, "micro_f1", "teacher.training", training.target_micro_f1)

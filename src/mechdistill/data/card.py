@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from transformers import PreTrainedTokenizerFast
 
 from mechdistill.data.card_texts import WORLD_VERSION, CardText, card_text
@@ -25,11 +26,13 @@ def data_card(
     world: Mapping[str, Any],
     splits: Mapping[str, int],
     show_note: bool = True,
+    listing: pd.DataFrame | None = None,
 ) -> str:
     """Markdown text; every number in it is counted from the arguments.
 
     Args:
         show_note: False leaves the first note out, as restricted data ask for.
+        listing: of `mechdistill.data.candidates.list_all`, where lists are long.
     """
     shown = next(example for example in examples if example.split == SPLITS[0])
     text = card_text(space)
@@ -41,6 +44,7 @@ def data_card(
         "## Label space\n\n" + _label_space(space),
         *(["## Documents\n\n" + _documents(space, examples)] if space.documents else []),
         "## Notes\n\n" + _notes(space, tokenizer, examples) + "\n\n" + text.splits,
+        *(["## Candidate lists\n\n" + _lists(listing)] if listing is not None else []),
         "## Twins\n\n" + _twins(twins, sum(example.split == "patching" for example in examples)),
         *([_one_note(shown)] if show_note else []),
         "## Known limits\n\n" + _limits(space, tokenizer, text),
@@ -133,6 +137,31 @@ def _documents(space: LabelSpace, examples: Sequence[Example]) -> str:
         f"that is gold more often in training notes is right in {100 * told:.0f} % of "
         f"{len(codes)} pairs of the other notes (chance: 50 %)."
     )
+
+
+def _lists(listing: pd.DataFrame) -> str:
+    """Sizes of the lists, and the share of true codes that the retriever puts on them."""
+    rows = []
+    for split in (name for name in SPLITS if (listing["split"] == name).any()):
+        own = listing[listing["split"] == split]
+        found, true = int(own["retrieved"].sum()), int(own["gold"].sum())
+        whole = int((own["retrieved"] == own["gold"]).sum())
+        sizes = f"{own['listed'].mean():.1f} ({own['listed'].min()} to {own['listed'].max()})"
+        rows.append((split, len(own), sizes, f"{found / true:.3f}", f"{whole} of {len(own)}"))
+    number = listing["number"].iloc[0]
+    header = (
+        *("split", "notes", "labels of a list, mean (range)", f"recall at {number}"),
+        "notes with all true codes retrieved",
+    )
+    picked = (
+        "All labels are listed, in one order in all prompts."
+        if number == "all"
+        else f"BM25 over descriptions, region names and findings picks {number} labels for each "
+        "note, at least two of a region. True codes that are not retrieved are put on the list "
+        "where candidates.force_gold is true; where it is not, they are not listed, and an answer "
+        "cannot but miss them."
+    )
+    return f"{picked}\n\n" + _table(header, rows)
 
 
 def _twins(twins: Sequence[Twin], notes: int) -> str:

@@ -30,7 +30,8 @@ class Example:
     `prompt` is all that a model reads before it writes, a demonstration and a chat template
     included. `near`, `regions` and `cues` run parallel to `gold` (problem order). `evidence` and
     `cues` are [start, end) character spans of `prompt`. `reference` is the templated trace:
-    training target of the teacher only.
+    training target of the teacher only. `unasked` codes of the document are not asked for and yet
+    no misses: where a list holds them, they count neither as true nor as false.
     """
 
     example: str
@@ -43,6 +44,12 @@ class Example:
     evidence: tuple[Span, ...]
     cues: tuple[Span, ...]
     reference: str
+    unasked: tuple[str, ...] = ()
+
+    def counted(self, codes: Iterable[str]) -> tuple[str, ...]:
+        """The codes without those that are listed and unasked."""
+        silent = set(self.unasked).intersection(self.candidates)
+        return tuple(code for code in codes if code not in silent)
 
 
 def spans_of(pieces: Sequence[Piece], role: Role, offset: int = 0) -> tuple[Span, ...]:
@@ -73,6 +80,7 @@ def example_of(case: Case, name: str, split: str, frame: Frame = NO_FRAME) -> Ex
         evidence=spans_of(case.pieces, Role.EVIDENCE, offset),
         cues=spans_of(case.pieces, Role.CUE, offset),
         reference=" ".join(case.reference),
+        unasked=case.unasked,
     )
 
 

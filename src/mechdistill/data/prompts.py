@@ -4,7 +4,7 @@ A prompt is a note and its candidate list. For models that have not learnt the f
 an instruction states it, and a demonstration shows it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -45,19 +45,26 @@ def pair_of(problem: Problem) -> tuple[str, str]:
     return first, second
 
 
-def candidate_pieces(space: LabelSpace, pairs: Sequence[tuple[str, str]]) -> list[Piece]:
-    """`Candidates: heart failure I50.21 ... or I50.31 ... ; asthma J45.20 ... or ... .`"""
+def candidate_pieces(space: LabelSpace, groups: Sequence[Sequence[str]]) -> list[Piece]:
+    """`Candidates: heart failure I50.21 ... or I50.31 ... ; asthma J45.20 ... or ... .`
+
+    Args:
+        groups: codes of one region each.
+    """
     pieces = [Piece(CANDIDATES)]
-    for position, pair in enumerate(pairs):
+    for position, group in enumerate(groups):
         pieces += [Piece(";")] * (position > 0)
-        pieces.append(Piece(space.region_of(pair[0]).name, Role.CANDIDATE))
-        first, second = (Piece(space.label(code).text, Role.CANDIDATE) for code in pair)
-        pieces += [first, Piece("or"), second]
+        pieces.append(Piece(space.region_of(group[0]).name, Role.CANDIDATE))
+        for number, code in enumerate(group):
+            pieces += [Piece("or")] * (number > 0)
+            pieces.append(Piece(space.label(code).text, Role.CANDIDATE))
     return [*pieces, Piece(".")]
 
 
-def reference_words(space: LabelSpace, problems: Sequence[Problem]) -> list[str]:
-    """The trace in three parts, one word a token.
+def reference_words(
+    space: LabelSpace, problems: Sequence[Problem], left_out: Collection[int] = ()
+) -> list[str]:
+    """The trace in three parts, one word a token; problems that are left out keep their numbers.
 
     `Overview: #1 heart failure . Review: #1 heart failure I50.21 ... (a) or I50.31 ... (b) =>
     (a) I50.21 ... since acute systolic , not (b) I50.31 ... . Answer: I50.21 ... .`
@@ -65,16 +72,17 @@ def reference_words(space: LabelSpace, problems: Sequence[Problem]) -> list[str]
     on its sibling. The cue is cited after the option is taken: the decision cannot be copied
     from it.
     """
+    told = [(i, problem) for i, problem in enumerate(problems) if i not in left_out]
     words = [OVERVIEW]
-    for index, problem in enumerate(problems):
-        words += [","] * (index > 0)
+    for position, (index, problem) in enumerate(told):
+        words += [","] * (position > 0)
         words += [f"#{index + 1}", space.region(problem.region).name]
     words += [".", REVIEW]
-    for index, problem in enumerate(problems):
+    for index, problem in told:
         words += clause_words(space, index, problem)
     words.append(ANSWER)
-    for index, problem in enumerate(problems):
-        words += [";"] * (index > 0) + [space.label(problem.gold).text]
+    for position, (_, problem) in enumerate(told):
+        words += [";"] * (position > 0) + [space.label(problem.gold).text]
     return [*words, "."]
 
 

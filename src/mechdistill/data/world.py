@@ -59,6 +59,7 @@ class Case:
     pieces: tuple[Piece, ...]  # the prompt, without <bos>
     reference: tuple[str, ...]
     document: str = ""  # title of the document that the note was made of
+    unasked: tuple[str, ...] = ()  # codes of the document beside the gold ones
 
     @property
     def prompt(self) -> str:
@@ -80,11 +81,13 @@ def draw_case(
     """
     document = ""
     told: tuple[str, ...] = ()
+    taken: set[str] = set()
     unrelated = [region.code for region in space.regions]
     if space.documents:
         pool = _filled(documents_of(space, settings, split), split)
         choices = pool.choices[int(rng.integers(len(pool.choices)))]
         document, told = choices.document.title, choices.document.findings
+        taken = {*choices.document.related, *choices.document.filtered}
         unrelated = list(choices.decoys)
         pairs, gold = pool.draw_groups(
             choices, settings.problems_max, settings.groups_in_context, rng
@@ -110,6 +113,7 @@ def draw_case(
         pieces=(*pieces, *candidate_pieces(space, shown), Piece(REASONING)),
         reference=tuple(reference_words(space, problems)),
         document=document,
+        unasked=tuple(sorted(taken.difference(gold))),
     )
 
 

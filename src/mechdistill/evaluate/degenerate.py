@@ -52,7 +52,10 @@ def degenerate_methods(
     """
     found: dict[str, list[str]] = {}
     for (method, _), rows in predictions.groupby(["method", "seed"], sort=False):
-        offered = [examples[name].candidates for name in rows["example"]]
+        offered = [
+            example.counted(example.candidates)
+            for example in (examples[name] for name in rows["example"])
+        ]
         kind = degenerate_kind(list(rows["gold"]), list(rows["predicted"]), offered)
         found.setdefault(str(method), []).append(kind)
     return {method: _in_words(kinds) for method, kinds in found.items() if any(kinds)}

@@ -53,7 +53,7 @@ def prediction_table(
                 "seed": seed,
                 "example": example.example,
                 "gold": list(example.gold),
-                "predicted": list(found.labels),
+                "predicted": list(example.counted(found.labels)),
                 "status": trace.status,
                 "outside_space": found.outside,
             }

@@ -16,6 +16,8 @@ from torch import Tensor
 from torch.nn import functional
 from transformers import PreTrainedTokenizerFast
 
+from mechdistill.data.candidates import CandidateLists, relisted
+from mechdistill.data.examples import example_of
 from mechdistill.data.labels import LabelSpace
 from mechdistill.data.tokenizer import encode_prompt, encode_trace
 from mechdistill.data.world import WorldSettings, draw_case, draw_listing
@@ -66,11 +68,14 @@ def draw_texts(
     space: LabelSpace,
     settings: WorldSettings,
     tokenizer: PreTrainedTokenizerFast,
+    lists: Sequence[CandidateLists],
     count: int,
     listing_share: float,
     rng: np.random.Generator,
 ) -> list[Text]:
     """Fresh training notes with their reference traces, and candidate lists to be read out.
+
+    `lists` are kinds of candidate lists, one drawn for each note; none leaves those of the world.
 
     Listings make the model look up pairs in the list: in traces alone it names gold codes from
     their cues and near-misses at random for long.
@@ -79,7 +84,8 @@ def draw_texts(
     words = [draw_listing(space, settings, rng) for _ in range(listings)]
     cases = [draw_case(space, settings, "training", rng) for _ in range(count - listings)]
     pairs = [(" ".join(prompt), " ".join(listing)) for prompt, listing in words]
-    pairs += [(case.prompt, " ".join(case.reference)) for case in cases]
+    notes = [relisted(example_of(case, "", "training"), lists, rng) for case in cases]
+    pairs += [(note.prompt, note.reference) for note in notes]
     return [Text(encode_prompt(tokenizer, a), encode_trace(tokenizer, b, a)) for a, b in pairs]
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from transformers import PreTrainedTokenizerFast
 
+from mechdistill.data.candidates import CandidateLists, relisted
 from mechdistill.data.examples import example_of
 from mechdistill.data.frame import Frame
 from mechdistill.data.labels import LabelSpace
@@ -22,6 +25,7 @@ def draw_lessons(
     settings: WorldSettings,
     tokenizer: PreTrainedTokenizerFast,
     frame: Frame,
+    lists: Sequence[CandidateLists],
     decision_weight: float,
     count: int,
     rng: np.random.Generator,
@@ -29,13 +33,15 @@ def draw_lessons(
     """Fresh training notes in their frame, with their reference traces.
 
     Args:
+        lists: kinds of candidate lists, one drawn for each note; none leaves those of the world.
         decision_weight: of the loss at tokens that decide; all others weigh 1. Of a hundred tokens
             of a trace two decide.
     """
     lessons = []
     for number in range(count):
         case = draw_case(space, settings, "training", rng)
-        example = example_of(case, f"lesson-{number}", "training", frame)
+        drawn = example_of(case, f"lesson-{number}", "training", frame)
+        example = relisted(drawn, lists, rng)
         ids = encode_trace(tokenizer, example.reference, example.prompt)
         prompt = encode_prompt(tokenizer, example.prompt)
         parsed = parse_trace(example, ids, tokenizer, space, len(ids))

@@ -13,18 +13,21 @@ from mechdistill.traces.parse import OK, Trace
 
 
 def micro_f1(examples: Sequence[Example], traces: Sequence[Trace]) -> float:
-    """Micro-F1 of the answers: 2 tp / (2 tp + fp + fn) over all (note, code) pairs."""
-    hits = sum(len(set(t.answer) & set(e.gold)) for e, t in zip(examples, traces, strict=True))
-    given = sum(len(set(trace.answer)) for trace in traces)
+    """Micro-F1 of the answers: 2 tp / (2 tp + fp + fn) over all (note, code) pairs that count."""
+    answers = [e.counted(t.answer) for e, t in zip(examples, traces, strict=True)]
+    hits = sum(len(set(e.gold) & set(a)) for e, a in zip(examples, answers, strict=True))
+    given = sum(len(set(answer)) for answer in answers)
     wanted = sum(len(set(example.gold)) for example in examples)
     return 2 * hits / (given + wanted) if given + wanted else 0.0
 
 
-def trace_quality(examples: Sequence[Example], traces: Sequence[Trace]) -> dict[str, float]:
+def trace_quality(
+    examples: Sequence[Example], traces: Sequence[Trace], space: LabelSpace
+) -> dict[str, float]:
     """Scores of traces on their examples.
 
     `micro_f1`; `exact_match`: answer equal to gold, as sets; `region_recall`: true regions named in
-    the early words; `listed_pair`: clauses whose two codes are a pair of the candidate list;
+    the early words; `listed_pair`: clauses whose two codes are alternatives in the candidate list;
     `parsed`: traces with status ok. A share over nothing is 0.
     """
     pairs = list(zip(examples, traces, strict=True))
@@ -36,9 +39,9 @@ def trace_quality(examples: Sequence[Example], traces: Sequence[Trace]) -> dict[
     )
     return {
         "micro_f1": micro_f1(examples, traces),
-        "exact_match": _share([set(t.answer) == set(e.gold) for e, t in pairs]),
+        "exact_match": _share([set(e.counted(t.answer)) == set(e.gold) for e, t in pairs]),
         "region_recall": named[True] / max(1, named.total()),
-        "listed_pair": _share([is_listed(example, codes) for example, codes in clauses]),
+        "listed_pair": _share([is_listed(example, codes, space) for example, codes in clauses]),
         "parsed": _share([trace.status == OK for trace in traces]),
     }
 
@@ -62,7 +65,7 @@ def validation_scores(
         batch_size=batch_size,
         what="validation trace",
     )
-    return trace_quality(examples, traces)
+    return trace_quality(examples, traces, space)
 
 
 def clause_pairs(trace: Trace) -> list[frozenset[str]]:
@@ -74,11 +77,11 @@ def clause_pairs(trace: Trace) -> list[frozenset[str]]:
     return [frozenset(found) for found in codes.values()]
 
 
-def is_listed(example: Example, codes: frozenset[str]) -> bool:
-    """Whether the codes are one pair of the example's candidate list."""
-    listed = example.candidates
-    pairs = zip(listed[::2], listed[1::2], strict=True)
-    return codes in {frozenset(pair) for pair in pairs}
+def is_listed(example: Example, codes: frozenset[str], space: LabelSpace) -> bool:
+    """Whether the codes are two of one region, and in the example's candidate list."""
+    if len(codes) != 2 or not codes <= set(example.candidates):
+        return False
+    return len({space.label(code).region for code in codes}) == 1
 
 
 def _share(truths: Sequence[bool]) -> float:

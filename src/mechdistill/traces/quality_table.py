@@ -37,7 +37,7 @@ def quality_table(
                 "model": model,
                 "split": split,
                 "notes": len(own),
-                **trace_quality(chosen, own),
+                **trace_quality(chosen, own, space),
                 "micro_f1_named": _micro_f1_named(chosen, own, space),
                 "tokens": _mean([len(trace.tokens) - trace.prompt_length for trace in own]),
                 "region_events": _mean([_count(trace, "region") for trace in own]),

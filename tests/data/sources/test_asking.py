@@ -5,6 +5,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from mechdistill.data.candidates import CandidateLists, Number, list_all
 from mechdistill.data.examples import Example
 from mechdistill.data.frame import Frame
 from mechdistill.data.labels import LabelSpace, read_label_space, write_label_space
@@ -121,6 +122,27 @@ def test_notes_have_twins(examples: list[Example], space: LabelSpace) -> None:
         before = next(one for one in examples if one.example == twin.example)
         cue = space.label(before.near[0]).cue
         assert any(twin.prompt[a:b].startswith(cue) for a, b in twin.changed)
+
+
+@pytest.mark.parametrize("number", [8, "all"])
+def test_lists_of_documents_are_written_anew(
+    examples: list[Example], space: LabelSpace, number: Number
+) -> None:
+    lists = CandidateLists(
+        space, Frame("<", ">"), number, force_gold=False, list_first=True, seed=7
+    )
+    found, table = list_all(examples, lists, 7)
+    assert not any(word in table.to_csv() for word in SECRET.replace(",", "").split())
+    for drawn, one in zip(examples, found, strict=True):
+        note = drawn.prompt[1 : drawn.prompt.index("\n\nCandidates:")]
+        assert one.prompt.startswith("<Candidates:")
+        assert one.prompt.endswith(f"\n\n{note}\n\nReasoning:>")
+        told = [one.prompt[a:b] for a, b in one.cues]
+        assert told == [drawn.prompt[a:b] for a, b in drawn.cues]
+        # true codes that are not asked for: left out where labels are picked
+        silent = set(one.unasked) & set(one.candidates)
+        assert silent == (set(one.unasked) if number == "all" else set())
+    assert any(one.unasked for one in found)
 
 
 def test_too_few_documents_say_how_many_there_are(

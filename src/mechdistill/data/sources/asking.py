@@ -93,7 +93,7 @@ def ask(
             shown = [pairs[index] for index in rng.permutation(len(pairs))]
             pieces = [piece.text for piece in candidate_pieces(space, shown)]
             prompt = f"{one.text}\n\n{' '.join([*pieces, REASONING])}"
-            start = len(frame.before)
+            start, document = len(frame.before), one.choices.document
             yield Example(
                 example=f"{split}-{number:05d}",
                 split=split,
@@ -105,6 +105,7 @@ def ask(
                 evidence=_evidence(one.text, space, problems, start),
                 cues=tuple(_moved(_place(one.text, p.cue), start) for p in problems),
                 reference=" ".join(reference_words(space, problems)),
+                unasked=tuple(sorted({*document.related, *document.filtered}.difference(gold))),
             )
 
 
