@@ -97,3 +97,13 @@ def test_a_strange_device_is_refused(monkeypatch):
     said = CliRunner().invoke(app, ["plan", "smoke", "--device", "tpu"])
     assert said.exit_code == 2
     assert "cpu or gpu" in said.output
+
+
+def test_longer_candidate_lists_are_planned_at_their_longest():
+    lists = {"number": 24, "sweep": [24], "force_gold": True, "list_first": True}
+    seconds = {}
+    for sweep in ([24], [24, "all"]):
+        study = load_study({"data": {"candidates": lists | {"sweep": sweep}}}, ROOT)
+        plan = plan_study(study, {"patch_listed": len(sweep)}, ROOT, "cpu")
+        seconds[len(sweep)] = plan.rows[0].work.seconds
+    assert seconds[2] > 2 * seconds[1]

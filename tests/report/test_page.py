@@ -61,7 +61,8 @@ def page(full, tmp_path_factory):
     return Page(
         evidence=full,
         claims=claims,
-        findings=findings(Story(full, claims, "invented notes")),
+        findings=findings(Story(full, claims, "invented notes", "10 candidates of 40 labels")),
+        candidates="10 candidates of 40 labels",
         worked=worked,
         table1=to_html(build_table(measures, TABLE1, "Table 1.")),
         measures=measures,
@@ -258,7 +259,7 @@ def test_ten_findings_each_with_a_number(page):
 
 def test_findings_say_what_is_missing(full):
     bare = Evidence(full.design, {"predictions": full.tables["predictions"]})
-    lines = findings(Story(bare, judge_all(bare), "invented notes"))
+    lines = findings(Story(bare, judge_all(bare), "invented notes", "10 candidates of 40 labels"))
     assert len(lines) == 10
     assert sum(line.startswith("Not tested:") for line in lines) >= 7
 
@@ -330,9 +331,21 @@ def test_parameters_are_listed_in_full(page):
 def test_phase_that_mech_went_without_is_told(full):
     budgets = {key: dict(budget) for key, budget in full.budgets.items()}
     budgets["mech", 1]["left_out"] = ["phase 1: the pool is empty"]
-    lines = findings(Story(replace(full, budgets=budgets), judge_all(full), "invented notes"))
+    lines = findings(
+        Story(
+            replace(full, budgets=budgets),
+            judge_all(full),
+            "invented notes",
+            "10 candidates of 40 labels",
+        )
+    )
     assert "without: phase 1: the pool is empty in 1 of 3 seeds" in lines[7]
-    assert "without" not in findings(Story(full, judge_all(full), "invented notes"))[7]
+    assert (
+        "without"
+        not in findings(
+            Story(full, judge_all(full), "invented notes", "10 candidates of 40 labels")
+        )[7]
+    )
 
 
 @pytest.mark.parametrize(
@@ -344,7 +357,9 @@ def test_margins_are_told_of_the_methods_that_were_trained(full, gone, told, unt
     part = replace(full, design=replace(full.design, methods=methods))
     (line,) = (
         line
-        for line in findings(Story(part, judge_all(full), "invented notes"))
+        for line in findings(
+            Story(part, judge_all(full), "invented notes", "10 candidates of 40 labels")
+        )
         if line.startswith("Margins")
     )
     assert f"{told} region" in line
@@ -356,7 +371,14 @@ def test_heads_ranked_by_other_scores_stand_beside(full):
     top = (summary["ranking"] == "top") & (summary["phase"] == 2)
     other = summary[top].assign(ranking="top_help", pct_gap=91.0)
     tables = {**full.tables, "patching_summary": pd.concat([summary, other])}
-    lines = findings(Story(replace(full, tables=tables), judge_all(full), "invented notes"))
+    lines = findings(
+        Story(
+            replace(full, tables=tables),
+            judge_all(full),
+            "invented notes",
+            "10 candidates of 40 labels",
+        )
+    )
     assert lines[3].endswith(
         "of the within-region margin; restored by as many heads ranked by help 91 %."
     )

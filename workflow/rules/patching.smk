@@ -250,3 +250,75 @@ rule ablate_head_sets:
             " --traces {input.traces} --events {input.events} --ablation {input.ablation}"
             " --tokenizer {input.tokenizer} --sets {output.sets}"
         )
+
+
+if SWEPT:
+
+    # Not all lengths may be possible for a teacher: a length at which no trace can be patched is
+    # told, not an error.
+    rule patch_listed:
+        input:
+            model="<results>/teacher/model.safetensors",
+            config="<results>/teacher/config.json",
+            label_space="<results>/data/label_space.json",
+            tokenizer="<results>/data/tokenizer.json",
+            drawn=DRAWN,
+            rankings="<results>/heads/rankings.parquet",
+        output:
+            margin="<results>/patching/lists/{length}/margin.parquet",
+            written="<results>/patching/lists/{length}/written.parquet",
+        log:
+            "<logs>/patch_listed-{length}.log",
+        wildcard_constraints:
+            length="[0-9]+|all",
+        conda:
+            "../../envs/environment.yml"
+        resources:
+            **needs("patch_listed"),
+        params:
+            p=parameters(
+                "seed",
+                "data.prompt",
+                "data.candidates",
+                "traces.early_tokens",
+                "traces.max_new_tokens",
+                "traces.batch_size",
+                "patching.bins",
+                "patching.random_draws",
+                "patching.seed",
+                "patching.branches_per_pass",
+            ),
+            code=code("patch_listed"),
+        shell:
+            job(
+                "patch_listed.py --model {input.model} --config {input.config}"
+                " --label-space {input.label_space} --tokenizer {input.tokenizer}"
+                " --drawn {input.drawn} --rankings {input.rankings}"
+                " --number {wildcards.length} --margin {output.margin}"
+                " --written {output.written}"
+            )
+
+    rule summarise_lists:
+        input:
+            margins=expand(
+                "<results>/patching/lists/{length}/margin.parquet", length=LISTS.sweep
+            ),
+            written=expand(
+                "<results>/patching/lists/{length}/written.parquet", length=LISTS.sweep
+            ),
+        output:
+            summary="<results>/patching/lists.parquet",
+        log:
+            "<logs>/summarise_lists.log",
+        conda:
+            "../../envs/environment.yml"
+        resources:
+            **needs("summarise_lists"),
+        params:
+            p=parameters("patching.seed", "significance.bootstrap"),
+            code=code("summarise_lists"),
+        shell:
+            job(
+                "summarise_lists.py --margins {input.margins} --written {input.written}"
+                " --summary {output.summary}"
+            )

@@ -212,6 +212,10 @@ rule draw_head_sets:
         )
 
 
+# What longer candidate lists do is told where they were swept.
+SWEPT_LISTS = "<results>/patching/lists.parquet" if SWEPT else []
+
+
 rule judge_claims:
     input:
         head_scores="<results>/heads/head_scores.parquet",
@@ -236,6 +240,7 @@ rule judge_claims:
             seed=STUDY.distil.seeds,
         ),
         config="<results>/teacher/config.json",
+        lists=SWEPT_LISTS,
     output:
         claims="<results>/report/claims.csv",
     log:
@@ -266,7 +271,7 @@ rule judge_claims:
             " --comparisons {input.comparisons} --config {input.config} --traces {input.traces}"
             " --examples {input.examples} --label-space {input.label_space}"
             " --tokenizer {input.tokenizer} --budgets {input.budgets}"
-            " --claims {output.claims}"
+            " --claims {output.claims}" + " --lists {input.lists}" * SWEPT
         )
 
 
@@ -307,6 +312,7 @@ rule write_report:
         attribution="<results>/patching/attribution_agreement.parquet",
         head_sets="<results>/patching/head_sets.parquet",
         origin=ORIGIN,
+        lists=SWEPT_LISTS,
         budgets=expand(
             "<results>/distil/{method}/seed{seed}/budget.json",
             method=STUDY.distil.methods,
@@ -356,6 +362,7 @@ rule write_report:
             " --origin {input.origin}"
             " --budgets {input.budgets} --figures {input.figures}"
             " --report {output.report} --findings {output.findings}"
+            + " --lists {input.lists}" * SWEPT
         )
 
 

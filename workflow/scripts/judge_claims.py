@@ -3,7 +3,7 @@
 Inputs: --head-scores, --rankings, --reliability, --dynamics, --attention-rows, --margin,
 --generated, --manipulation, --scores, --curves, --corpus, --comparisons; --budgets (one a student,
 .../METHOD/seedSEED/budget.json); --config, --traces (the teacher's), --examples, --label-space,
---tokenizer.
+--tokenizer; --lists (patching with several lengths of candidate lists, where they are swept).
 Outputs: --claims (CSV, one row a claim, its variants and our checks beside).
 Parameters: study, distil.methods, distil.seeds, heads.pool_size, patching.bins,
 significance.bootstrap, significance.seed.
@@ -37,6 +37,7 @@ def main() -> None:
     others = ("config", "traces", "examples", "label-space", "tokenizer")
     for name in (*(table.replace("_", "-") for table in TABLES), *others):
         parser.add_argument(f"--{name}", required=True, help="input")
+    parser.add_argument("--lists", help="input")
     parser.add_argument("--budgets", required=True, nargs="+", help="input, one a student")
     parser.add_argument("--claims", required=True, help="output")
     parser.add_argument("--params", required=True, help="JSON object of parameters")
@@ -44,6 +45,7 @@ def main() -> None:
     p = Parameters.from_json(args.params)
     check_arguments(args, "label-space", "examples", "traces")
     paths = {name: Path(getattr(args, name)) for name in TABLES}
+    paths |= {"lists": Path(args.lists)} if args.lists else {}
     budgets = {(b.parts[-3], int(b.parts[-2][4:])): b for b in map(Path, args.budgets)}
     evidence = read_evidence(
         paths, Design.of(p.__getitem__, layers_and_heads(args.config)), budgets

@@ -6,7 +6,8 @@ Inputs: --claims, --table1 (HTML), --measures (CSV), --figures (figureN.png, any
 a student, .../METHOD/seedSEED/budget.json); --config, --traces (the teacher's), --examples,
 --label-space, --tokenizer, --data-card; --events (the teacher's decisions), --head-effects,
 --attribution (single heads at them), --head-sets; --origin (two CSV: quality.csv and
-head_agreement.csv of a teacher from a checkpoint; none of one from scratch).
+head_agreement.csv of a teacher from a checkpoint; none of one from scratch); --lists
+(patching with several lengths of candidate lists, where they are swept).
 Outputs: --report, --findings.
 Parameters: study, seed, data, text_encoder, teacher, traces, heads, patching, distil, evaluate,
 significance, report (the page lists all of them).
@@ -33,6 +34,7 @@ from mechdistill.report.figures.heads import ranked_scores
 from mechdistill.report.findings import Story, findings
 from mechdistill.report.head_sets import COLUMNS as SETS
 from mechdistill.report.head_sets import set_shares
+from mechdistill.report.lists import lists_in_words
 from mechdistill.report.page import Page, render
 from mechdistill.report.page.origin import Origin
 from mechdistill.report.tables import from_csv
@@ -67,6 +69,7 @@ def main() -> None:
     for name in ("figures", "budgets"):
         parser.add_argument(f"--{name}", required=True, nargs="+", help="inputs")
     parser.add_argument("--origin", nargs="*", default=[], help="inputs")
+    parser.add_argument("--lists", help="input")
     for name in ("report", "findings"):
         parser.add_argument(f"--{name}", required=True, help="output")
     parser.add_argument("--params", required=True, help="JSON object of parameters")
@@ -80,23 +83,27 @@ def main() -> None:
 
     budgets = {(b.parts[-3], int(b.parts[-2][4:])): b for b in map(Path, args.budgets)}
     paths = {name: Path(getattr(args, argument)) for name, argument in TABLES.items()}
+    paths |= {"lists": Path(args.lists)} if args.lists else {}
     evidence = read_evidence(paths, Design.of(design, layers_and_heads(args.config)), budgets)
     claims = read_claims(args.claims)
     space = read_label_space(args.label_space)
     traces = read_traces(args.traces)
-    lines = findings(Story(evidence, claims, space.wording.notes))
+    examples = read_examples(args.examples)
+    candidates = lists_in_words(examples, space)
+    lines = findings(Story(evidence, claims, space.wording.notes, candidates))
     scores = evidence.tables["head_scores"]
     page = Page(
         evidence=evidence,
         claims=claims,
         findings=lines,
+        candidates=candidates,
         worked=worked_example(
             evidence.tables["attention_rows"],
             ranked_scores(scores, 1),
             ranked_scores(scores, 2),
             parameters["report"]["worked_example"],
             traces,
-            read_examples(args.examples),
+            examples,
             space,
             load_tokenizer(args.tokenizer),
         ),

@@ -20,7 +20,7 @@ from mechdistill.errors import InputError
 from mechdistill.reproduce import warm_process
 
 DERIVING = (
-    *("rank_heads", "agree_with_causal_effects", "summarise_patching"),
+    *("rank_heads", "agree_with_causal_effects", "summarise_patching", "summarise_lists"),
     "calibrate_heads",
     *("collect_scores", "compare_methods", "make_tables", "make_budget"),
     *("draw_curves", "draw_coarse_heads", "draw_refine_heads", "draw_patching"),

@@ -95,11 +95,20 @@ class Sizes:
         return self.prompt + self.reasoning
 
 
-def sizes_of(study: Study) -> Sizes:
-    """Lengths that the notes of a study will have."""
+def sizes_of(study: Study, number: int | str | None = None) -> Sizes:
+    """Lengths that the notes of a study will have.
+
+    Args:
+        number: of candidates, or all; None: the study's own.
+    """
     world = study.data.world
     problems = (world.problems_min + world.problems_max) / 2
-    prompt = 13 + 8.0 * world.groups_in_context + 3 * problems
+    if number is None and study.data.candidates is not None:
+        number = study.data.candidates.number
+    listed = 2 * world.groups_in_context if number is None else number
+    if isinstance(listed, str):
+        listed = world.regions * world.labels_per_region
+    prompt = 13 + 3.0 * world.groups_in_context + 2.5 * listed + 3 * problems
     reasoning = 4 + 22 * problems
     if study.teacher.checkpoint is not None:
         prompt, reasoning = SUBWORDS * prompt, SUBWORDS * reasoning

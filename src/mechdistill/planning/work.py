@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mechdistill.planning.device import CPU, GPU, LARGE, Device
@@ -171,6 +171,16 @@ class Planner:
                 branches = self._conditions(study.patching.bins) * 3 * 2 * CORRUPTIONS
                 return self._patch(branches * notes.patching, 1.0) + self._read(
                     teacher, 2 * CORRUPTIONS * notes.patching
+                )
+            case "patch_listed":
+                lists = study.data.candidates
+                assert lists is not None
+                longest = replace(self, sizes=sizes_of(study, lists.sweep[-1]))
+                branches = self._conditions(study.patching.bins) * 2 * 2
+                return (
+                    longest._generate(teacher, notes.patching)
+                    + longest._patch(branches * notes.patching, 1.0)
+                    + longest._read(teacher, 2 * 2 * notes.patching)
                 )
             case "patch_generated":
                 patching = study.patching

@@ -26,11 +26,15 @@ DECISIONS = {1: "region", 2: "within-region"}
 
 @dataclass(frozen=True)
 class Story:
-    """What the lines are written from: the tables, the judged claims, and what the notes are."""
+    """What the lines are written from: the tables, the judged claims, and what the notes are.
+
+    `candidates` says how many labels a note lists.
+    """
 
     evidence: Evidence
     claims: pd.DataFrame
     notes: str
+    candidates: str
 
 
 def findings(story: Story) -> list[str]:
@@ -61,7 +65,7 @@ def _study(story: Story) -> str:
     design = story.evidence.design
     notes = story.evidence.table("predictions")["example"].nunique()
     return (
-        f"Study {design.study}: {story.notes}; a teacher of "
+        f"Study {design.study}: {story.notes}; {story.candidates}; a teacher of "
         f"{design.all_heads} heads, {count(len(design.methods), 'student method')} x "
         f"{count(len(design.seeds), 'seed')}, {count(notes, 'test note')}."
     )
@@ -105,7 +109,7 @@ def _heads(story: Story, phase: int) -> str:
         )
         parts.append(f"{word} {percent(top['pct_gap'])} {ends} ({others})")
     line = (
-        f"Phase {phase}: outputs of the top {size} heads by {NAMES[phase]} "
+        f"Phase {phase} ({story.candidates}): outputs of the top {size} heads by {NAMES[phase]} "
         f"{' and '.join(parts)} of the {DECISIONS[phase]} margin"
     )
     others = _by_other_scores(rows[(rows["direction"] == "denoise") & (rows["bin"] == size)])

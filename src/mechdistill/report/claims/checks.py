@@ -5,6 +5,7 @@ from __future__ import annotations
 from mechdistill.report.claims.registry import Outcome, claim
 from mechdistill.report.claims.scores import difference, score_grid, shared_notes
 from mechdistill.report.evidence import Evidence, NotTested
+from mechdistill.report.lists import over_random
 from mechdistill.report.metrics import BY_KEY
 from mechdistill.report.rankings import NAMES, PRIMARY
 from mechdistill.report.verdicts import Estimate, Part
@@ -89,6 +90,24 @@ def scores_are_reliable(evidence: Evidence) -> Outcome:
     return Outcome(tuple(parts))
 
 
-@claim("X6")
+@claim("X6", "lists")
 def effect_survives_candidates(evidence: Evidence) -> Outcome:
-    raise NotTested("the number of candidates in the context is fixed")
+    if "lists" not in evidence.tables:
+        raise NotTested("the number of candidates in the context is fixed")
+    frame = evidence.table("lists")
+    parts = [
+        Part(
+            f"phase {phase}, {number} candidates, outputs of the top heads {direction}, minus "
+            "random heads",
+            over_random(frame, number, phase, direction, evidence.design.pool_size),
+            +1,
+        )
+        for phase in (1, 2)
+        for number in dict.fromkeys(frame["number"])
+        for direction in ("denoise", "noise")
+    ]
+    return Outcome(
+        tuple(parts),
+        "The same notes, teacher and heads with longer lists; a length at which no trace of the "
+        "teacher can be patched leaves the claim open.",
+    )

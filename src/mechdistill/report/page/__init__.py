@@ -26,6 +26,7 @@ from mechdistill.report.figures.attention import EDGES
 from mechdistill.report.formats import percent
 from mechdistill.report.head_sets import overlaps
 from mechdistill.report.links import AUDIT_PAGE, TRACE_PAGE, trace_of
+from mechdistill.report.lists import list_rows
 from mechdistill.report.metrics import LAST_TABLES, MORE_TABLES, Metric
 from mechdistill.report.page import rows as page_rows
 from mechdistill.report.page.captions import FIGURES
@@ -49,6 +50,7 @@ class Page:
         evidence: the study's tables and design.
         claims: of `judge_all`.
         findings: sentences.
+        candidates: how many labels a note lists, in words.
         worked: the note that is read through; None where none may be shown.
         table1: HTML of Table 1.
         measures: tidy table of every measure (see `mechdistill.report.tables`).
@@ -65,6 +67,7 @@ class Page:
     evidence: Evidence
     claims: pd.DataFrame
     findings: Sequence[str]
+    candidates: str
     worked: WorkedExample | None
     table1: str
     measures: pd.DataFrame
@@ -110,6 +113,8 @@ def render(page: Page) -> str:
         peak=lambda words: max((word.weight for word in words), default=0.0),
         total=lambda words: sum(word.weight for word in words),
         findings=page.findings,
+        candidates=page.candidates,
+        list_rows=list_rows(tables.get("lists"), design.pool_size),
         tables=[Markup(page.table1), *map(Markup, _measure_tables(page.measures, MORE_TABLES))],
         last_tables=list(map(Markup, _measure_tables(page.measures, LAST_TABLES))),
         printed=printed_tables(lambda _: [Ours(f"this study ({design.study})", page.measures)]),
