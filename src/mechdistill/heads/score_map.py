@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
-from matplotlib.ticker import MaxNLocator
-from numpy.typing import NDArray
 
-from mechdistill.figure_style import BLACK, new_figure, style
+from mechdistill.figure_style import new_figure, style
+from mechdistill.heads.cell_map import draw_cells, grid
 
-COLOURS = "PuOr_r"
-"""Diverging, and told apart under the common colour vision deficiencies."""
 NAMED = 3
 """Heads that are named in the map: those with the highest values."""
 
@@ -52,8 +48,8 @@ def draw_map(axes: Axes, rows: pd.DataFrame, *, value: str = "value") -> AxesIma
         rows: layer, head, `value`, and ci_low and ci_high.
         value: the column that is shown.
     """
-    low, high = (_grid(rows, column) for column in ("ci_low", "ci_high"))
-    image = _draw(axes, rows, value, (low > 0) | (high < 0))
+    low, high = (grid(rows, column) for column in ("ci_low", "ci_high"))
+    image = draw_cells(axes, rows, value, (low > 0) | (high < 0))
     highest = rows.dropna(subset=value).nlargest(NAMED, value)
     for layer, head in zip(highest["layer"].tolist(), highest["head"].tolist(), strict=True):
         axes.annotate(
@@ -61,27 +57,4 @@ def draw_map(axes: Axes, rows: pd.DataFrame, *, value: str = "value") -> AxesIma
             ha="center", va="bottom", fontsize=6.5,
             bbox={"boxstyle": "round,pad=0.15", "facecolor": "white", "linewidth": 0, "alpha": 0.8},
         )  # fmt: skip
-    return image
-
-
-def draw_marked_map(axes: Axes, rows: pd.DataFrame, *, value: str, marked: str) -> AxesImage:
-    """As `draw_map`, with dots where the column `marked` is true, and no names: for small maps."""
-    return _draw(axes, rows, value, _grid(rows, marked) > 0)
-
-
-def _grid(rows: pd.DataFrame, column: str) -> NDArray[np.float64]:
-    return rows.pivot(index="layer", columns="head", values=column).to_numpy(dtype=np.float64)
-
-
-def _draw(axes: Axes, rows: pd.DataFrame, value: str, dots: NDArray[np.bool_]) -> AxesImage:
-    shown = _grid(rows, value)
-    finite = np.abs(shown[np.isfinite(shown)])
-    reach = float(finite.max()) if finite.size and finite.max() > 0 else 1.0
-    image = axes.imshow(shown, cmap=COLOURS, vmin=-reach, vmax=reach, origin="lower", aspect="auto")
-    layers, heads = np.nonzero(dots)
-    axes.scatter(heads, layers, s=4, color=BLACK, linewidths=0)
-    axes.set_xlabel("head")
-    axes.set_ylabel("layer")
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
     return image

@@ -19,7 +19,7 @@ from mechdistill.figure_style import (
     new_figure,
     style,
 )
-from mechdistill.heads.score_map import draw_marked_map
+from mechdistill.heads.cell_map import draw_marked_map
 from mechdistill.report.decisions import SEGMENTS
 from mechdistill.report.figures.points import Point, as_frame
 from mechdistill.report.rankings import name
