@@ -24,7 +24,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: reproduce test environment deepspeed lint unit bench schema stages picture tutorial store
-.PHONY: validator validate lock clean reruns faults
+.PHONY: validator validate lock clean reruns faults test-long
 .DELETE_ON_ERROR:
 
 reproduce: $(READY) $(if $(findstring pretrained,$(STUDY)),$(PRETRAINED))
@@ -120,6 +120,10 @@ validate: $(VALIDATOR)/.ready
 # study `smoke`, and two threads in place of one (half an hour on two cores).
 reruns: $(READY) $(PRETRAINED)
 	$(BIN)/python -m tests.workflow.rerun_matrix
+
+# Tests that run the smoke study again and again.
+test-long: $(READY)
+	$(BIN)/python -m pytest -m long
 
 faults: $(READY)
 	$(BIN)/python -m tests.workflow.faults

@@ -18,7 +18,10 @@ ZERO = {
     "gradient_checkpointing": False,
 }
 
+LISTS = {"number": 20, "sweep": [], "force_gold": True, "list_first": True}
+
 OTHER_VALUES: dict[str, list[Any]] = {
+    "data.candidates": [LISTS],
     "distil.deepspeed": [ZERO],
     "distil.methods": [["vanilla", "mech", "p1_only"], ["vanilla", "mech"]],
     "distil.seeds": [[0, 1]],
@@ -57,9 +60,9 @@ def leaves(
     schema = Study.model_json_schema() if schema is None else schema
     node = schema if node is None else node
     if "anyOf" in node:
-        (given,) = (kind for kind in node["anyOf"] if kind.get("type") != "null")
+        given, *_ = (kind for kind in node["anyOf"] if kind.get("type") != "null")
         if "$ref" not in given:
-            yield path, {**given, "nullable": True}
+            yield path, {**given, "nullable": {"type": "null"} in node["anyOf"]}
             return
         yield path, {"section": True}
         node = given

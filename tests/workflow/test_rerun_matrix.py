@@ -36,6 +36,7 @@ def draw() -> list[str]:
 
 
 @pytest.mark.workflow
+@pytest.mark.long
 def test_changed_leaves_rerun_what_the_dependency_table_says(shared_copy: Checkout) -> None:
     asked = draw()
     options = ("--checkout", str(shared_copy.root), "--leaf", *asked)
