@@ -19,7 +19,7 @@ import pytest
 from . import one_node_slurm as slurm
 from .conftest import Checkout, clone
 
-pytestmark = pytest.mark.workflow
+pytestmark = [pytest.mark.workflow, pytest.mark.long]
 
 STUDY = "smoke-slurm"
 OVERLAY = f"""
