@@ -13,7 +13,7 @@ from mechdistill.data.candidates import CandidateLists, list_all
 from mechdistill.data.examples import read_examples, write_examples
 from mechdistill.data.frame import Frame
 from mechdistill.data.labels import read_label_space
-from mechdistill.data.one_world import check_one_world
+from mechdistill.data.one_world import check_arguments
 from mechdistill.data.tokenizer import load_tokenizer
 from mechdistill.parameters import Parameters
 
@@ -27,7 +27,7 @@ def main() -> None:
     parser.add_argument("--params", required=True, help="JSON object of parameters")
     args = parser.parse_args()
     p = Parameters.from_json(args.params)
-    check_one_world(label_space=args.label_space, examples=args.drawn)
+    check_arguments(args, "tokenizer", "label-space", examples=args.drawn)
 
     space, tokenizer = read_label_space(args.label_space), load_tokenizer(args.tokenizer)
     frame = Frame.of(tokenizer, **p["data.prompt"])

@@ -17,7 +17,7 @@ from mechdistill.data.candidates import CandidateLists, list_all
 from mechdistill.data.examples import read_examples
 from mechdistill.data.frame import Frame
 from mechdistill.data.labels import read_label_space
-from mechdistill.data.one_world import check_one_world
+from mechdistill.data.one_world import check_arguments
 from mechdistill.data.tokenizer import load_tokenizer
 from mechdistill.models.loading import load_model
 from mechdistill.models.shape import layers_and_heads
@@ -38,12 +38,10 @@ def main() -> None:
     args = parser.parse_args()
     p = Parameters.from_json(args.params)
     torch.set_num_threads(1)
-    check_one_world(
-        config=args.config,
-        tokenizer=args.tokenizer,
-        label_space=args.label_space,
+    check_arguments(
+        args,
+        *("config", "tokenizer", "label-space", "rankings"),
         examples=args.drawn,
-        rankings=args.rankings,
         split="patching",
     )
     space, tokenizer = read_label_space(args.label_space), load_tokenizer(args.tokenizer)
