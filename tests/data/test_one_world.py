@@ -29,7 +29,6 @@ READERS = {
     *("load_model", "load_tokenizer", "read_label_space", "read_examples", "read_traces"),
     *("read_samples", "read_twins", "read_pools", "train_student"),
 }
-COMPARERS = {"check_arguments", "check_one_world"}
 MAKERS = {  # what they read with the label space they have made from it, or check word by word
     *("ask_documents", "make_examples", "train_teacher", "train_base_student", "convert_teacher"),
 }
@@ -195,7 +194,7 @@ def calls(script: Path) -> set[str]:
 def test_every_script_that_reads_such_files_together_compares_them() -> None:
     called = {script.stem: calls(script) for script in SCRIPTS.glob("*.py")}
     together = {name for name, found in called.items() if len(found & READERS) > 1}
-    comparing = {name for name, found in called.items() if found & COMPARERS}
+    comparing = {name for name, found in called.items() if "check_arguments" in found}
     assert together - comparing <= MAKERS
     assert len(comparing) > 20
 

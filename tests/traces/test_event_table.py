@@ -3,31 +3,15 @@
 import pytest
 import torch
 
-from mechdistill.models.loading import build_model
 from mechdistill.traces.decision_events import decision_events
 from mechdistill.traces.event_table import COLUMNS, event_table
+from tests.small_space import small_model
 
 
 @pytest.fixture(scope="module")
 def model(tokenizer):
     torch.set_num_threads(1)
-    return build_model(
-        {
-            "family": "llama",
-            "hidden_size": 32,
-            "layers": 2,
-            "heads": 4,
-            "kv_heads": 2,
-            "intermediate_size": 48,
-            "rope_theta": 100.0,
-        },
-        vocab_size=len(tokenizer),
-        pad_id=tokenizer.pad_token_id,
-        bos_id=tokenizer.bos_token_id,
-        eos_id=tokenizer.eos_token_id,
-        max_positions=512,
-        seed=0,
-    ).eval()
+    return small_model(tokenizer)
 
 
 @pytest.fixture(scope="module")
