@@ -234,18 +234,19 @@ def head_writes(model: nn.Module, layer: int, mixed: Tensor, run: Tensor | None 
     """
     batch, heads, slots, width = mixed.shape
     whole = mixed if run is None else run
-    weight = _plain_weight(family_of(model).output_projection(model, layer))
+    adapter = family_of(model)
+    projection = adapter.output_projection(model, layer)
+    weight = _plain_weight(projection)
     if weight is None:
         alone = torch.eye(heads, dtype=mixed.dtype, device=mixed.device)
         blocks = mixed[:, :, :, None, :] * alone[None, :, None, :, None]
         blocks = blocks.reshape(batch, heads, slots, heads * width)
         return _written(model, layer, blocks, whole)
     writes = torch.einsum("bhqe,dhe->bhqd", mixed, weight.reshape(-1, heads, width))
-    norm = family_of(model).norm_behind_attention(model, layer)
+    norm = adapter.norm_behind_attention(model, layer)
     if norm is None:
         return writes
-    block = family_of(model).output_projection(model, layer)(whole.transpose(1, 2).flatten(2))
-    return _normed(writes, block[:, None], norm)
+    return _normed(writes, projection(_side_by_side(whole)), norm)
 
 
 def pooled_write(
@@ -263,9 +264,8 @@ def pooled_write(
     """
     per_slot = weights[:, None] if weights.ndim == 1 else weights
     # in the heads' precision: the projection's weight has it
-    weighted = (mixed * per_slot[..., None].to(mixed.dtype)).transpose(1, 2)
-    whole = mixed if run is None else run
-    return _written(model, layer, weighted.flatten(2)[:, None], whole)[:, 0]
+    weighted = _side_by_side(mixed * per_slot[..., None].to(mixed.dtype))
+    return _written(model, layer, weighted, mixed if run is None else run)[:, 0]
 
 
 def unrotate(model: nn.Module, layer: int, x: Tensor, positions: Tensor) -> Tensor:
@@ -290,9 +290,13 @@ def _written(model: nn.Module, layer: int, x: Tensor, run: Tensor) -> Tensor:
     if norm is None:
         return _without_bias(projection, x, projection(x))
     # one call for both: a sharded weight is gathered once
-    whole = run.transpose(1, 2).flatten(2)[:, None]
-    both: Tensor = projection(torch.cat([x, whole], dim=1))
+    both: Tensor = projection(torch.cat([x, _side_by_side(run)], dim=1))
     return _normed(_without_bias(projection, x, both[:, :-1]), both[:, -1:], norm)
+
+
+def _side_by_side(mixed: Tensor) -> Tensor:
+    """Mixed values [B, H, Q, D] as the output projection takes them [B, 1, Q, H * D]."""
+    return mixed.transpose(1, 2).flatten(2)[:, None]
 
 
 def _normed(writes: Tensor, block: Tensor, norm: tuple[Tensor, float]) -> Tensor:
