@@ -28,6 +28,7 @@ from mechdistill.errors import InputError
 from mechdistill.joined_study import is_joined, load_joined_study
 from mechdistill.provenance.metadata import refuse_unrecorded_results
 from mechdistill.provenance.queued import refuse_jobs_in_queue
+from mechdistill.provenance.writable import refuse_unwritable
 from mechdistill.study import load_study
 
 # Jobs use this checkout and this Python, whatever else is installed.
@@ -46,6 +47,8 @@ try:
         STUDY = load_study(config, ROOT)
     if workflow.is_main_process:
         refuse_unrecorded_results(ROOT, STUDY.study)
+        if not workflow.output_settings.dryrun:
+            refuse_unwritable(ROOT, STUDY.study)
 except InputError as error:
     raise WorkflowError(str(error)) from None
 

@@ -30,6 +30,7 @@ from mechdistill.errors import InputError
 from mechdistill.joined_study import JoinedStudy, is_joined, load_joined_study
 from mechdistill.provenance.run import ONE_THREAD
 from mechdistill.provenance.warm import ADDRESS, HEAVY
+from mechdistill.provenance.writable import refuse_unwritable
 from mechdistill.study import load_study
 from mechdistill.study_files import BASE_FILE
 from mechdistill.teller import INTERRUPTED, STOPPED, Teller, rule_seconds
@@ -53,9 +54,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         overrides = {"study": options.study} if options.study else {}
         if is_joined(overrides, root):
             joined = load_joined_study(overrides, root)
+            for name in (*(member.name for member in joined.members), joined.study):
+                refuse_unwritable(root, name)
             with only_run(root):
                 return run_joined(root, joined, options.cores, options.targets)
         study = load_study(overrides, root).study
+        refuse_unwritable(root, study)
         with only_run(root):
             return run(root, study, options.cores, options.targets)
     except InputError as error:

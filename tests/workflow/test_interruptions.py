@@ -200,6 +200,49 @@ def test_full_disk_is_one_message_and_then_it_goes_on(copy_of_smoke: Checkout) -
     goes_on(copy_of_smoke, STUDENT, before)
 
 
+@contextmanager
+def read_only(folder: Path) -> Iterator[None]:
+    """Within the block nobody can write to the folder; chmod would not stop root."""
+    if os.geteuid() != 0:
+        folder.chmod(0o555)
+        try:
+            yield
+        finally:
+            folder.chmod(0o755)
+        return
+    for command in (["--bind", str(folder), str(folder)], ["-o", "remount,bind,ro", str(folder)]):
+        mounted = subprocess.run(["mount", *command], capture_output=True, text=True)
+        if mounted.returncode != 0:
+            subprocess.run(["umount", str(folder)], capture_output=True)
+            pytest.skip(f"no folder can be made read-only here: {mounted.stderr.strip()}")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_read_only_results_are_named_before_any_work(shared_copy: Checkout) -> None:
+    before = digests(shared_copy)
+    folder = (shared_copy.root / STUDENT).parent
+    cut = shared_copy.root / RESULTS / "report" / "report.html"  # a job that could run
+    page = cut.read_bytes()
+    cut.unlink()
+    with read_only(folder):
+        said = [shared_copy.run(*driver()), shared_copy.snakemake("--cores", "1")]
+        planned = shared_copy.snakemake("-n")
+    for done in said:
+        assert done.returncode == 1, done.stdout
+        assert f"{folder} cannot be written: " in done.stdout
+        assert "What to do: " in done.stdout
+        assert "it belongs to " in done.stdout and ", mode d" in done.stdout
+        assert "Traceback" not in done.stdout
+        assert "| started" not in done.stdout
+    assert planned.returncode == 0, planned.stdout
+    assert not cut.exists()
+    cut.write_bytes(page)
+    assert digests(shared_copy) == before
+
+
 @pytest.mark.long
 def test_kill_9_of_all_processes_at_random_moments(copy_of_smoke: Checkout) -> None:
     """Two kills; `make faults` counts thirty."""
