@@ -118,6 +118,30 @@ def test_the_validator_passes_it_and_fails_one_without_tools(root, tmp_path):
     assert any("MUST have an instrument" in message for message in said)
 
 
+def test_servers_that_a_job_asked_are_instruments_of_its_action(root, tmp_path):
+    path = root / f"provenance/runs/{NAME}/make_notes.json"
+    record = json.loads(path.read_text(encoding="utf-8"))
+    told = {"base_url": "http://localhost:8000/v1", "model": "teacher", "takes_ids": True}
+    one = {**told, "version": "0.9", "root": None, "agreement": 0.975, "answers": 12}
+    record["services"] = [one, {**told, "version": None, "answers": 3}]
+    path.write_text(json.dumps(record), encoding="utf-8")
+    export_study(root, NAME, tmp_path / "out")
+    nodes = graph(tmp_path / "out")
+    script, *asked = (link["@id"] for link in nodes["#job/make_notes"]["instrument"])
+    assert script == "workflow/scripts/make_notes.py"
+    assert [nodes[name]["softwareVersion"] for name in asked] == ["0.9", "not told"]
+    assert {nodes[name]["@type"] for name in asked} == {"SoftwareApplication"}
+    facts = [nodes[link["@id"]] for link in nodes[asked[0]]["additionalProperty"]]
+    assert {fact["name"]: fact["value"] for fact in facts} == {
+        **{"agreement": "0.975", "answers": "12", "base_url": "http://localhost:8000/v1"},
+        **{"model": "teacher", "takes_ids": "true", "version": "0.9"},
+    }
+    assert nodes["#job/write_report"]["instrument"] == {"@id": "workflow/scripts/write_report.py"}
+    missing = {name for node in nodes.values() for name in referred(node)} - set(nodes)
+    assert all(name.startswith("https://") for name in missing)
+    assert complaints(tmp_path / "out", tmp_path / "told.json") == []
+
+
 def test_equal_results_give_equal_bytes(root, tmp_path):
     for name in ("one", "other"):
         export_study(root, NAME, tmp_path / name)

@@ -61,7 +61,7 @@ class Record(_Read):
     """One job: what went in, what ran, what came out. `path` is the record's own.
 
     `accelerator` is the model of the GPU that the job used, `slurm_job_id` is there where Slurm
-    chose its machine.
+    chose its machine, `services` are the servers that it asked, as each described itself.
     """
 
     path: str
@@ -77,6 +77,7 @@ class Record(_Read):
     environment: Machine
     accelerator: str | None = None
     slurm_job_id: str | None = None
+    services: tuple[dict[str, Any], ...] = ()
     threads: int
     started: datetime
     ended: datetime

@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from mechdistill.audit.record import Record
 from mechdistill.export.entity import Entity, fragment, ids, links
+from mechdistill.export.services import service_ids
 from mechdistill.export.values import Values
 
 WORKFLOW = "Snakefile"
@@ -50,12 +51,13 @@ def job_entities(record: Record, results: Mapping[str, Entity], values: Values) 
         values: of the study's parameters.
     """
     usage = _usage_entities(record)
+    asked = service_ids(record)
     action = {
         "@id": job_id(record),
         "@type": "CreateAction",
         "name": record.job,
         "description": f"{record.command[0]} on {record.threads} thread(s)",
-        "instrument": {"@id": quote(record.command[0])},
+        "instrument": links([quote(record.command[0]), *asked]),
         "object": links(
             [*(results[file.path]["@id"] for file in record.inputs), *values.of(record)]
         ),

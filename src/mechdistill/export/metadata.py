@@ -26,6 +26,7 @@ from mechdistill.export.jobs import (
     run_entities,
     step_entities,
 )
+from mechdistill.export.services import service_entities
 from mechdistill.export.values import Values, software_entities
 from mechdistill.study import Study
 
@@ -83,6 +84,7 @@ def crate_metadata(
             *results.values(),
             *values.entities(),
             *software,
+            *service_entities(records),
             *run_entities(study.study, records, results, values),
             *(entity for job in records for entity in job_entities(job, results, values)),
         ],
