@@ -230,6 +230,11 @@ rule judge_claims:
         curves="<results>/evaluate/curves.parquet",
         corpus="<results>/evaluate/corpus.parquet",
         comparisons="<results>/significance/comparisons.parquet",
+        events="<results>/teacher/events.parquet",
+        ablation="<results>/patching/ablation.parquet",
+        head_effects="<results>/patching/head_effects.parquet",
+        attribution="<results>/patching/attribution_agreement.parquet",
+        head_sets="<results>/patching/head_sets.parquet",
         traces="<results>/teacher/traces.parquet",
         examples="<results>/data/examples.parquet",
         label_space="<results>/data/label_space.json",
@@ -268,7 +273,10 @@ rule judge_claims:
             " --margin {input.margin} --generated {input.generated}"
             " --manipulation {input.manipulation} --scores {input.scores}"
             " --curves {input.curves} --corpus {input.corpus}"
-            " --comparisons {input.comparisons} --config {input.config} --traces {input.traces}"
+            " --comparisons {input.comparisons} --events {input.events}"
+            " --ablation {input.ablation} --head-effects {input.head_effects}"
+            " --attribution {input.attribution} --head-sets {input.head_sets}"
+            " --config {input.config} --traces {input.traces}"
             " --examples {input.examples} --label-space {input.label_space}"
             " --tokenizer {input.tokenizer} --budgets {input.budgets}"
             " --claims {output.claims}" + " --lists {input.lists}" * SWEPT

@@ -1,7 +1,8 @@
 """Judge every claim of the paper on this study's tables.
 
 Inputs: --head-scores, --rankings, --reliability, --dynamics, --attention-rows, --margin,
---generated, --manipulation, --scores, --curves, --corpus, --comparisons; --budgets (one a student,
+--generated, --manipulation, --scores, --curves, --corpus, --comparisons, --events, --ablation,
+--head-effects, --attribution, --head-sets; --budgets (one a student,
 .../METHOD/seedSEED/budget.json); --config, --traces (the teacher's), --examples, --label-space,
 --tokenizer; --lists (patching with several lengths of candidate lists, where they are swept).
 Outputs: --claims (CSV, one row a claim, its variants and our checks beside).
@@ -29,6 +30,7 @@ from mechdistill.traces.store import read_traces
 TABLES = (
     *("head_scores", "rankings", "reliability", "dynamics", "attention_rows"),
     *("margin", "generated", "manipulation", "scores", "curves", "corpus", "comparisons"),
+    *("events", "ablation", "head_effects", "attribution", "head_sets"),
 )
 
 

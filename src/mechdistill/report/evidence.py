@@ -59,6 +59,14 @@ COLUMNS: dict[str, tuple[str, ...]] = {
         ),
         *("pct_gap_high", "top_minus_random", "top_minus_random_low", "top_minus_random_high"),
     ),
+    "events": ("example", "segment", "kind", "repeat", "margin"),
+    "ablation": ("kind", "segment", "example", "layer", "head", "null", "effect"),
+    "head_effects": ("kind", "segment", "layer", "head", "ci_low", "above_null"),
+    "attribution": ("kind", "segment", "spearman", "ci_low", "ci_high", "captured", "n"),
+    "head_sets": (
+        *("kind", "segment", "mode", "ranking", "bin", "draw", "example"),
+        *("margin", "floor", "patched"),
+    ),
     "scores": ("model", "method", "seed", "example", "metric", "value"),
     "corpus": ("model", "method", "seed", "metric", "value"),
     "predictions": ("model", "method", "seed", "example", "gold", "predicted", "status"),
@@ -75,6 +83,7 @@ MAY_BE_EMPTY = frozenset(
     {
         *("reliability", "causal_agreement", "dynamics", "attention_rows"),
         *("generated", "manipulation", "patching_summary", "curves"),
+        *("events", "ablation", "head_effects", "attribution", "head_sets"),
     }
 )
 """Tables that have no rows where models decide nothing; claims on them are then not tested."""
@@ -92,6 +101,11 @@ CONTENT = {
     "manipulation": "clean and corrupted runs",
     "patching_summary": "patching effects",
     "lists": "patching with several lengths of candidate lists",
+    "events": "decision events",
+    "ablation": "single heads ablated at decisions",
+    "head_effects": "effects of single heads on decisions",
+    "attribution": "attribution against ablation",
+    "head_sets": "sets of heads ablated at decisions",
     "scores": "scores of test notes",
     "curves": "Focus and Confusion along the reasoning",
     "corpus": "scores of the whole test split",

@@ -1,6 +1,7 @@
-"""The paper's claims C01-C46 as tests on this study's tables, and a few checks beside them.
+"""The paper's claims as tests on this study's tables, and a few checks beside them.
 
-One file a family. Importing the package registers every claim.
+C01-C46 are of version 1, V01-V13 of version 2. One file a family. Importing the package registers
+every claim.
 """
 
 from mechdistill.report.claims import (
@@ -8,6 +9,7 @@ from mechdistill.report.claims import (
     causal,
     checks,
     curves,
+    decisions,
     heads,
     scope,
     students,
@@ -22,6 +24,7 @@ __all__ = [
     "checks",
     "claims",
     "curves",
+    "decisions",
     "heads",
     "judge_all",
     "scope",

@@ -38,7 +38,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement of the paper (`C`), a variant of it (`C04.outputs`) or a check of ours (`X`)."""
+    """A claim of the paper (`C`; of version 2, `V`), a variant (`C04.outputs`) or a check (`X`)."""
 
     id: str
     statement: str
@@ -67,7 +67,7 @@ def claim(
 
 
 def claims() -> tuple[Claim, ...]:
-    """All claims: C01 to C46, each followed by its variants, then our own checks."""
+    """All claims: C01 to C46, V01 to V13, each followed by its variants, then our own checks."""
     return tuple(_CLAIMS[id] for id in sorted(_CLAIMS))
 
 

@@ -1,7 +1,7 @@
 """What each row of the claims table says: the paper's claims in plain words, variants, checks.
 
-`C04.outputs` reads C04 on head outputs and decision margins; `X` rows are checks that the paper
-does not make.
+`C04.outputs` reads C04 on head outputs and decision margins; `V` rows are claims of version 2, `X`
+rows checks that the paper does not make.
 """
 
 STATEMENTS = {
@@ -107,6 +107,38 @@ STATEMENTS = {
     "C44": "The kurtosis of pooled attention is numerically stable with eps 1e-6",
     "C45": "The teacher does the task without training on it (zero-shot)",
     "C46": "Mechanistic training adds nothing to the student's cost at inference",
+    "V01": (
+        "Decisions are token-level events (region, within a region, departure from a near-miss "
+        "named earlier) for which the model's own margin speaks"
+    ),
+    "V02": "Attribution ranks heads at decisions as exact mean-ablation does",
+    "V03": "The heads' outputs, put into another note's context, carry the decision over",
+    "V04": "Null calibration discounts generic heads, which move any token's margin",
+    "V05": "All 5,651 candidate codes of MIMIC-IV stand in context",
+    "V06": (
+        "A small set of heads, one for all notes, is necessary and sufficient for decisions on "
+        "essentially every note (by ablation)"
+    ),
+    "V06.phases": "The set is structured by phase: region decisions have heads of their own",
+    "V07": (
+        "Distinct families of heads attend to the region's candidates and back to the near-miss "
+        "named earlier"
+    ),
+    "V08": (
+        "The region can be elicited several tokens before the code, from other, mid-layer heads "
+        "that read the input"
+    ),
+    "V09": "MISTILL supervises the student's pooled attention at exactly the decision events",
+    "V10": (
+        "Causal recovery of departures nearly doubles in a student of another family, on heads "
+        "found after training"
+    ),
+    "V11": (
+        "Causal recovery gains a little, with the same sign in all seeds, in a student that "
+        "already has most of it"
+    ),
+    "V12": "MISTILL shows no task difference where weights are trained in bf16",
+    "V13": "MISTILL costs task performance where weights are kept in fp32",
     "X1": "The two phases appear without an instruction or template that asks for them",
     "X2": "The top heads matter at decisions and not at any token (generic heads)",
     "X3": (

@@ -1,0 +1,227 @@
+"""V01-V13, of version 2: decisions as events, the heads that take them, training at them.
+
+V01, V02, V04 and V06 are read on the teacher's events and on exact ablation; what the study has no
+file for is not tested.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from mechdistill.report.claims.registry import Outcome, claim
+from mechdistill.report.evidence import Evidence, NotTested
+from mechdistill.report.formats import percent, plain
+from mechdistill.report.head_sets import overlaps
+from mechdistill.report.verdicts import Estimate, Part, Verdict
+from mechdistill.traces.decision_events import KINDS
+
+FAMILY = ["kind", "segment"]
+ESSENTIALLY_EVERY = 0.9
+"""Share of notes from which on an effect is said to stand on essentially every note (ours)."""
+
+
+@claim("V01", "events")
+def decisions_are_events(evidence: Evidence) -> Outcome:
+    """Every kind is found in the reasoning; the model's margin speaks for the token it takes."""
+    events = evidence.table("events")
+    first = events[(events["repeat"] == 0) & (events["segment"] == "reasoning")]
+    parts, missing, counts = [], [], []
+    for kind in KINDS:
+        own = first[first["kind"] == kind]
+        if own.empty:
+            missing.append(kind)
+            continue
+        margins = own.groupby("example")["margin"].mean()
+        margin = evidence.design.bootstrap.mean(margins, "logits")
+        parts.append(Part(f"margin of {kind} decisions", margin, +1))
+        counts.append(f"{kind} {len(own)} on {len(margins)} notes")
+    note = (
+        f"First events in the reasoning: {', '.join(counts) or 'none'}. A greedy model takes the "
+        "likeliest token, so its margin is below 0 only where another way to write was likelier."
+    )
+    if not missing:
+        return Outcome(tuple(parts), note)
+    return Outcome(
+        tuple(parts), f"{note} None is of the kind {', '.join(missing)}.", Verdict.UNDECIDED
+    )
+
+
+@claim("V02", "attribution")
+def attribution_ranks_as_ablation(evidence: Evidence) -> Outcome:
+    rows = evidence.table("attribution").to_dict("records")
+    parts = tuple(
+        Part(
+            f"rank correlation at {row['kind']} decisions in the {row['segment']}",
+            Estimate(row["spearman"], row["ci_low"], row["ci_high"], int(row["n"]), "correlation"),
+            +1,
+        )
+        for row in rows
+    )
+    shares = [row["captured"] for row in rows if np.isfinite(row["captured"])]
+    least = f"at least {percent(100 * min(shares))}" if shares else "an unknown share"
+    return Outcome(
+        parts,
+        f"The heads of highest attribution have {least} of the effects of as many heads with the "
+        "largest.",
+    )
+
+
+@claim("V03")
+def knock_in_carries_the_decision(evidence: Evidence) -> Outcome:
+    raise NotTested("no heads' outputs were put into another note's context")
+
+
+@claim("V04", "ablation", "head_effects")
+def nulls_discount_generic_heads(evidence: Evidence) -> Outcome:
+    """Heads with an effect on decisions move tokens that decide nothing too; some are dropped.
+
+    Heads are picked by their effect on the events, not by the null on which they are read.
+    """
+    effects, ablation = evidence.table("head_effects"), evidence.table("ablation")
+    moving = effects[effects["ci_low"] > 0]
+    if moving.empty:
+        raise NotTested("no head has an effect on decisions that a null could discount")
+    discounted = moving[~moving["above_null"].astype(bool)]
+    key = [*FAMILY, "layer", "head"]
+    at_nulls = ablation[ablation["null"] == "other_token"].merge(moving[key], on=key)
+    by_note = at_nulls.groupby("example")["effect"].mean()
+    part = Part(
+        "effect on other tokens, of heads with an effect on decisions",
+        evidence.design.bootstrap.mean(by_note, "logits"),
+        +1,
+    )
+    counts = [
+        f"{kind}, {segment}: {int((~own['above_null'].astype(bool)).sum())} of {len(own)}"
+        for (kind, segment), own in moving.groupby(FAMILY, sort=False)
+    ]
+    note = f"Heads with an effect that do not exceed their nulls: {'; '.join(counts)}."
+    return Outcome((part,), note, Verdict.DOES_NOT_HOLD if discounted.empty else None)
+
+
+@claim("V05")
+def all_codes_in_context(evidence: Evidence) -> Outcome:
+    raise NotTested(
+        "it names a setting, discharge summaries of MIMIC-IV with all 5,651 codes in context, "
+        "and no effect; the data card tells what this study's prompts hold"
+    )
+
+
+@claim("V06", "head_sets")
+def small_set_is_necessary_and_sufficient(evidence: Evidence) -> Outcome:
+    """Ablated, the set takes more than random heads do; alone, it gives more; on nearly all notes.
+
+    Read at the largest number of heads up to a quarter of all.
+    """
+    sets = evidence.table("head_sets")
+    few = sets[sets["bin"] <= evidence.design.few_heads]
+    if few.empty:
+        raise NotTested("no set of at most a quarter of the heads was ablated")
+    size = int(few["bin"].max())
+    chosen = few[few["bin"] == size]
+    parts, shares = [], []
+    for (kind, segment), rows in chosen.groupby(FAMILY, sort=False):
+        where = f"{kind} decisions in the {segment}"
+        for mode, verb in (("ablated", "necessary"), ("kept", "sufficient")):
+            done = _done(rows, mode)
+            if done is None:
+                continue
+            more = done["top"] - done["random"]
+            name = f"{verb} for {where}, top minus random {size}"
+            parts.append(Part(name, evidence.design.bootstrap.mean(more, "logits"), +1))
+            every = f"{verb} for {where}, share of notes less {percent(100 * ESSENTIALLY_EVERY)}"
+            parts.append(Part(every, _share_of_notes(more > 0), -1, absent=True))
+            whole = float(done["whole"].mean())
+            if whole > 0:
+                shares.append(f"{where}, {mode}: {percent(100 * done['top'].mean() / whole)}")
+    if not parts:
+        raise NotTested("no random heads were ablated beside the top heads")
+    return Outcome(
+        tuple(parts),
+        f"One set of {size} of {evidence.design.all_heads} heads for all notes, found on others, "
+        f"by ablation alone. Share of what all heads do: {'; '.join(shares) or 'not defined'}.",
+    )
+
+
+def _done(rows: pd.DataFrame, mode: str) -> pd.DataFrame | None:
+    """A note a row: logits that top and random heads take away or give, and that all heads do."""
+    own = rows[rows["mode"] == mode]
+    if not {"top", "random"} <= set(own["ranking"]):
+        return None
+    moved = own["margin"] - own["patched"] if mode == "ablated" else own["patched"] - own["floor"]
+    own = own.assign(moved=moved, whole=own["margin"] - own["floor"])
+    each = own.pivot_table(index="example", columns="ranking", values="moved")
+    return each[["top", "random"]].assign(whole=own.groupby("example")["whole"].first()).dropna()
+
+
+def _share_of_notes(true: pd.Series) -> Estimate:
+    """Share of notes less `ESSENTIALLY_EVERY`, with the exact interval of Clopper and Pearson."""
+    if true.empty:
+        return Estimate(float("nan"), float("nan"), float("nan"), 0, "share of notes")
+    found = stats.binomtest(int(true.sum()), len(true))
+    ends = found.proportion_ci(0.95, method="exact")
+    shares = (found.statistic, ends.low, ends.high)
+    effect, low, high = (float(value) - ESSENTIALLY_EVERY for value in shares)
+    return Estimate(effect, low, high, len(true), "share of notes")
+
+
+@claim("V06.phases", "head_effects")
+def kinds_have_their_own_heads(evidence: Evidence) -> Outcome:
+    """Fewer heads count at region decisions and at another kind than chance would have it."""
+    effects = evidence.table("head_effects")
+    every = len(effects[["layer", "head"]].drop_duplicates())
+    parts, listed = [], []
+    for row in overlaps(effects):
+        sizes = int(str(row["n_first"])), int(str(row["n_second"]))
+        if row["first"] != "region" or not all(sizes):
+            continue
+        shared = int(str(row["shared"]))
+        low, high = stats.hypergeom(every, *sizes).ppf([0.025, 0.975])
+        expected = sizes[0] * sizes[1] / every
+        beyond = Estimate(shared - expected, shared - high, shared - low, every, "heads")
+        name = f"heads shared by region and {row['second']} in the {row['segment']}, beyond chance"
+        parts.append(Part(name, beyond, -1))
+        listed.append(f"{shared} of {sizes[0]} and {sizes[1]} (by chance {plain(expected)})")
+    if not parts:
+        raise NotTested("no two kinds of decision have heads that exceed their nulls")
+    return Outcome(
+        tuple(parts),
+        f"Shared: {'; '.join(listed)}. The interval is that of chance (hypergeometric), n counts "
+        "heads.",
+    )
+
+
+@claim("V07")
+def families_attend_to_their_source(evidence: Evidence) -> Outcome:
+    raise NotTested("what the heads attend to at the events was not measured")
+
+
+@claim("V08")
+def region_is_elicited_early(evidence: Evidence) -> Outcome:
+    raise NotTested("no region was read out of the model before the code")
+
+
+@claim("V09")
+def supervision_at_events(evidence: Evidence) -> Outcome:
+    raise NotTested("it defines the method and states no effect")
+
+
+@claim("V10")
+def recovery_across_families(evidence: Evidence) -> Outcome:
+    raise NotTested("causal recovery of a student of another family was not measured")
+
+
+@claim("V11")
+def recovery_within_the_family(evidence: Evidence) -> Outcome:
+    raise NotTested("causal recovery of a student of the teacher's family was not measured")
+
+
+@claim("V12")
+def no_task_difference_in_bfloat16(evidence: Evidence) -> Outcome:
+    raise NotTested("no students of version 2's method were trained with bf16 weights")
+
+
+@claim("V13")
+def task_cost_in_float32(evidence: Evidence) -> Outcome:
+    raise NotTested("no students of version 2's method were trained with fp32 weights")

@@ -1,0 +1,208 @@
+"""Claims of version 2 on tables with a planted truth."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from mechdistill.report.claims import decisions, judge_all
+from mechdistill.report.evidence import NotTested
+from mechdistill.report.verdicts import Verdict
+
+NOTES = [f"n{i:02d}" for i in range(40)]
+KINDS = ("region", "within", "departure")
+
+
+def noise(scale=0.1):
+    return np.random.default_rng(0).normal(0, scale, len(NOTES))
+
+
+def events(margin=3.0, kinds=KINDS, scale=0.1):
+    frames = [
+        pd.DataFrame(
+            {"example": NOTES, "segment": "reasoning", "kind": kind, "repeat": 0}
+            | {"margin": margin + noise(scale=scale)}
+        )
+        for kind in kinds
+    ]
+    copied = frames[0].assign(repeat=1, margin=-100.0)  # decides nothing
+    return pd.concat([*frames, copied])
+
+
+class TestEvents:
+    @pytest.mark.parametrize(
+        ("margin", "verdict"),
+        [(3.0, Verdict.HOLDS), (-3.0, Verdict.DOES_NOT_HOLD), (0.0, Verdict.NO_DIFFERENCE)],
+    )
+    def test_the_margin_decides(self, build, margin, verdict):
+        evidence = build.evidence(events=events(margin))
+        assert decisions.decisions_are_events(evidence).decided is verdict
+
+    def test_undecided_without_one_of_the_kinds(self, build):
+        outcome = decisions.decisions_are_events(build.evidence(events=events(kinds=KINDS[:2])))
+        assert outcome.decided is Verdict.UNDECIDED
+        assert "of the kind departure" in outcome.note
+
+    def test_not_tested_without_events(self, build):
+        with pytest.raises(NotTested, match="decision events"):
+            decisions.decisions_are_events(build.evidence())
+
+
+@pytest.mark.parametrize(
+    ("ends", "verdict"),
+    [
+        ((0.5, 0.7), Verdict.HOLDS),
+        ((-0.7, -0.5), Verdict.DOES_NOT_HOLD),
+        ((-0.2, 0.2), Verdict.NO_DIFFERENCE),
+        ((np.nan, np.nan), Verdict.UNDECIDED),
+    ],
+)
+def test_attribution_is_judged_at_every_kind_of_decision(build, ends, verdict):
+    def row(kind, low, high):
+        spearman = (low + high) / 2
+        return (kind, "reasoning", spearman, low, high, 0.8, 40)
+
+    columns = ["kind", "segment", "spearman", "ci_low", "ci_high", "captured", "n"]
+    table = pd.DataFrame([row("region", 0.8, 0.9), row("within", *ends)], columns=columns)
+    outcome = decisions.attribution_ranks_as_ablation(build.evidence(attribution=table))
+    assert outcome.decided is verdict
+    assert "at least 80 %" in outcome.note
+
+
+class TestNulls:
+    """Two heads move region decisions, a third nothing."""
+
+    def tables(self, at_other_tokens, above=(True, False), low=0.5):
+        heads = [(0, 0), (0, 1), (1, 0)]
+        effects = pd.DataFrame(
+            [
+                ("region", "reasoning", *head, bound, counts)
+                for head, bound, counts in zip(heads, (low, low, -0.1), (*above, False))
+            ],
+            columns=["kind", "segment", "layer", "head", "ci_low", "above_null"],
+        )
+        rows = [
+            ("region", "reasoning", note, *head, null, effect + jitter)
+            for (note, jitter), head in itertools.product(zip(NOTES, noise()), heads)
+            for null, effect in (
+                ("", 2.0),
+                ("other_token", -50.0 if head == heads[2] else at_other_tokens),
+            )
+        ]
+        columns = ["kind", "segment", "example", "layer", "head", "null", "effect"]
+        return {"head_effects": effects, "ablation": pd.DataFrame(rows, columns=columns)}
+
+    @pytest.mark.parametrize(
+        ("at_other_tokens", "verdict"),
+        [(1.0, Verdict.HOLDS), (-1.0, Verdict.DOES_NOT_HOLD), (0.0, Verdict.NO_DIFFERENCE)],
+    )
+    def test_heads_with_an_effect_are_read_at_other_tokens(self, build, at_other_tokens, verdict):
+        outcome = decisions.nulls_discount_generic_heads(
+            build.evidence(**self.tables(at_other_tokens))
+        )
+        assert outcome.decided is verdict
+        assert outcome.parts[0].estimate.effect == pytest.approx(at_other_tokens, abs=0.05)
+        assert "region, reasoning: 1 of 2" in outcome.note
+
+    def test_fails_where_no_head_is_discounted(self, build):
+        evidence = build.evidence(**self.tables(1.0, above=(True, True)))
+        assert decisions.nulls_discount_generic_heads(evidence).decided is Verdict.DOES_NOT_HOLD
+
+    def test_undecided_on_a_single_note(self, build):
+        tables = self.tables(1.0)
+        tables["ablation"] = tables["ablation"].query("example == 'n00'")
+        outcome = decisions.nulls_discount_generic_heads(build.evidence(**tables))
+        assert outcome.decided is Verdict.UNDECIDED
+
+    def test_not_tested_without_a_head_that_moves_anything(self, build):
+        with pytest.raises(NotTested, match="no head has an effect"):
+            decisions.nulls_discount_generic_heads(build.evidence(**self.tables(1.0, low=-0.5)))
+        with pytest.raises(NotTested, match="single heads"):
+            decisions.nulls_discount_generic_heads(build.evidence())
+
+
+class TestSets:
+    """All heads together take the margin from 10 to 2."""
+
+    def frame(self, size, *, taken=6.0, given=6.0, by_random=1.0, spared=0):
+        rows = [
+            ("region", "reasoning", mode, ranking, size, draw, note, 10.0, 2.0, start + sign * done)
+            for mode, start, sign, top in (("ablated", 10.0, -1, taken), ("kept", 2.0, 1, given))
+            for ranking, own in (("top", top), ("random", by_random))
+            for draw in range(1 if ranking == "top" else 2)
+            for (i, note), jitter in zip(enumerate(NOTES), noise())
+            for done in [0.0 if ranking == "top" and i < spared else own + jitter * (draw + 1)]
+        ]
+        columns = ["kind", "segment", "mode", "ranking", "bin", "draw", "example"]
+        return pd.DataFrame(rows, columns=[*columns, "margin", "floor", "patched"])
+
+    def outcome(self, build, size=None, **options):
+        frame = self.frame(size or build.design.few_heads, **options)
+        return decisions.small_set_is_necessary_and_sufficient(build.evidence(head_sets=frame))
+
+    def test_holds_where_it_takes_and_gives_more_than_random_heads(self, build):
+        outcome = self.outcome(build)
+        assert outcome.decided is Verdict.HOLDS
+        assert outcome.parts[0].estimate.effect == pytest.approx(5.0, abs=0.1)
+        assert "ablated: 75 %" in outcome.note
+
+    @pytest.mark.parametrize("side", ["taken", "given"])
+    def test_needs_both_sides(self, build, side):
+        assert self.outcome(build, **{side: 0.2}).decided is Verdict.DOES_NOT_HOLD
+        assert self.outcome(build, **{side: 1.0}).decided is not Verdict.HOLDS
+
+    def test_fails_where_a_third_of_the_notes_is_spared(self, build):
+        outcome = self.outcome(build, spared=13)
+        assert outcome.decided is Verdict.DOES_NOT_HOLD
+        assert outcome.parts[0].verdict is Verdict.HOLDS
+        share = outcome.parts[1].estimate
+        low, high = stats.beta.ppf(0.025, 27, 14), stats.beta.ppf(0.975, 28, 13)
+        assert (share.low + 0.9, share.high + 0.9) == pytest.approx((low, high))
+
+    def test_undecided_on_a_single_note(self, build):
+        frame = self.frame(build.design.few_heads).query("example == 'n00'")
+        outcome = decisions.small_set_is_necessary_and_sufficient(build.evidence(head_sets=frame))
+        assert outcome.decided is Verdict.UNDECIDED
+
+    def test_not_tested_on_large_sets_or_without_random_heads(self, build):
+        with pytest.raises(NotTested, match="a quarter"):
+            self.outcome(build, size=build.design.few_heads + 1)
+        frame = self.frame(build.design.few_heads).query("ranking == 'top'")
+        with pytest.raises(NotTested, match="random"):
+            decisions.small_set_is_necessary_and_sufficient(build.evidence(head_sets=frame))
+
+
+class TestPhases:
+    """12 of 40 heads count at region decisions, 12 within a region."""
+
+    def evidence(self, build, shared, size=12):
+        heads = [(layer, head) for layer in range(5) for head in range(8)]
+        counted = {"region": heads[:size], "within": heads[size - shared : 2 * size - shared]}
+        rows = [
+            (kind, "reasoning", *head, 0.0, head in own)
+            for kind, own in counted.items()
+            for head in heads
+        ]
+        columns = ["kind", "segment", "layer", "head", "ci_low", "above_null"]
+        return build.evidence(head_effects=pd.DataFrame(rows, columns=columns))
+
+    @pytest.mark.parametrize(
+        ("shared", "verdict"),
+        [(0, Verdict.HOLDS), (12, Verdict.DOES_NOT_HOLD), (4, Verdict.NO_DIFFERENCE)],
+    )
+    def test_shared_heads_are_held_against_chance(self, build, shared, verdict):
+        outcome = decisions.kinds_have_their_own_heads(self.evidence(build, shared))
+        assert outcome.decided is verdict
+        assert outcome.parts[0].estimate.effect == pytest.approx(shared - 12 * 12 / 40)
+
+    def test_not_tested_without_such_heads(self, build):
+        with pytest.raises(NotTested, match="no two kinds"):
+            decisions.kinds_have_their_own_heads(self.evidence(build, 0, size=0))
+
+
+def test_every_claim_of_version_2_has_a_row(build):
+    ids = judge_all(build.evidence())["id"]
+    numbered = [id for id in ids if id.startswith("V") and "." not in id]
+    assert numbered == [f"V{i:02d}" for i in range(1, 14)]
