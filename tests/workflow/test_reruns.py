@@ -82,7 +82,7 @@ PARAMETERS: dict[str, tuple[dict[str, Any], set[str]]] = {
     ),
     "level of false discoveries": (
         {"patching.false_discovery": 0.1},
-        {*HEAD_EFFECTS, *PAGES},
+        {*HEAD_EFFECTS, *CONCLUSIONS},
     ),
     "random draws of patching": ({"patching.random_draws": 2}, AFTER_RANKINGS | HEAD_SETS),
     "steps of the simulator": (
@@ -125,8 +125,8 @@ CODE: dict[str, set[str]] = {
     | SCORING
     | AFTER_SCORES,
     "traces/quality.py": FROM_TEACHER,
-    "traces/trie.py": {"find_events", "ablate_heads", *HEAD_EFFECTS, *HEAD_SETS, *PAGES},
-    "patching/calibration.py": {*HEAD_EFFECTS, *PAGES},
+    "traces/trie.py": {"find_events", "ablate_heads", *HEAD_EFFECTS, *HEAD_SETS, *CONCLUSIONS},
+    "patching/calibration.py": {*HEAD_EFFECTS, *CONCLUSIONS},
     "heads/reliability.py": {"rank_heads"} | AFTER_RANKINGS,
     "patching/summary.py": {"summarise_patching", *PAGES} | PATCHING_FIGURES,
     "distil/methods/mech.py": students("mech") | AFTER_SCORES,
