@@ -1,4 +1,4 @@
-"""Whether a study can run here: environment, data, disk, and what a killed run left behind.
+"""Whether a study can run here: environment, data, server, disk, what a killed run left behind.
 
 Each check yields what is wrong with its remedy; a check that finds nothing says nothing.
 """
@@ -57,6 +57,7 @@ def examine(root: Path, study: str) -> list[Fault]:
         *wrong_packages(root / "envs", _locks(studies)),
         *missing_data(studies),
         *missing_weights(studies),
+        *unfit_servers(root, studies),
         *scarce(shutil.disk_usage(root).free, psutil.virtual_memory().total),
         *left_behind(root, [study, *(one.study for one in studies if one.study != study)]),
     ]
@@ -109,6 +110,31 @@ def missing_weights(studies: Sequence[Study]) -> Iterator[Fault]:
                 checked_folder(Checkpoint.of(section.model_dump(mode="json")))
             except InputError as error:
                 yield Fault(f"{study.study}: {error.what}", error.remedy)
+
+
+def unfit_servers(root: Path, studies: Sequence[Study]) -> Iterator[Fault]:
+    """Servers of a teacher that do not answer, do not serve the model, or read other tokens.
+
+    Tokens are compared once the study has made its tokenizer, in one answer of one token to names
+    of labels, which are no restricted data.
+    """
+    for study in studies:
+        section = study.teacher.generation.server
+        if section is None:
+            continue
+        from mechdistill.traces.served.look import look_at_server  # heavy
+        from mechdistill.traces.served.server import ServerSettings
+
+        data = root / RESULTS / study.study / "data"
+        try:
+            look_at_server(
+                ServerSettings.of(section.model_dump(mode="json")),
+                data / "tokenizer.json",
+                data / "label_space.json",
+                study.traces.max_new_tokens,
+            )
+        except InputError as error:
+            yield Fault(f"{study.study}: {error.what}", error.remedy)
 
 
 def scarce(free: int, memory: int) -> Iterator[Fault]:

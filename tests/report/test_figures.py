@@ -198,6 +198,19 @@ def test_methods_differ_in_more_than_colour():
     assert len(set(looks)) == len(looks)
 
 
+def test_methods_without_a_look_of_their_own_are_drawn_and_differ(build):
+    methods = ("teacher", "mech", *(f"new_{number}" for number in range(32)))
+    drawn = style.looks(methods)
+    assert drawn["mech"] == style.METHODS["mech"]
+    assert len({(dashes, marker) for _, dashes, marker in drawn.values()}) == len(methods)
+    shapes = {(m, "focus"): (lambda t, k=k: 0.3 + 0.1 * k * t) for k, m in enumerate(methods[:5])}
+    figure = draw1(build.curves(shapes), methods[:5])
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()][2:] == ["new_0", "new_1", "new_2"]
+    lines = figure.axes[0].lines[:5]
+    assert len({(line.get_color(), line.get_linestyle(), line.get_marker()) for line in lines}) == 5
+
+
 def test_curve_band_is_mean_over_seeds_and_notes(build):
     curves = build.curves({("mech", "focus"): lambda t: t})
     band = curve_bands(curves, "mech", "focus", "cumulative", BOOT)

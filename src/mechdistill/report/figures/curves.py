@@ -16,7 +16,7 @@ from matplotlib.lines import Line2D
 from mechdistill.figure_style import WIDTH, letter, light_grid, new_figure, style
 from mechdistill.report.evidence import NotTested
 from mechdistill.report.figures.points import Point
-from mechdistill.report.figures.style import METHODS
+from mechdistill.report.figures.style import Look, looks
 from mechdistill.report.metrics import method_name
 from mechdistill.report.resampling import Bootstrap
 from mechdistill.report.trajectories import SPLIT, as_grid, shared_examples, trajectories
@@ -108,13 +108,14 @@ def figure1(bands: Bands, methods: tuple[str, ...]) -> Figure:
         figure = new_figure(WIDTH, 5.0)
         panels = figure.subplots(2, 2, sharex=True)
         drawn: dict[str, Line2D] = {}
+        drawn_as = looks(methods)
         for row, kind in enumerate(KINDS):
             for column, metric in enumerate(METRICS):
                 axes = panels[row][column]
                 for number, method in enumerate(methods):
                     if (kind, metric, method) in bands:
                         band = bands[kind, metric, method]
-                        drawn[method] = _line(axes, band, method, number)
+                        drawn[method] = _line(axes, band, drawn_as[method], number)
                 _furnish(axes, metric, kind, "abcd"[2 * row + column])
         for column in (0, 1):
             panels[1][column].set_xlabel(
@@ -131,9 +132,9 @@ def figure1(bands: Bands, methods: tuple[str, ...]) -> Figure:
     return figure
 
 
-def _line(axes: Axes, band: pd.DataFrame, method: str, number: int) -> Line2D:
+def _line(axes: Axes, band: pd.DataFrame, look: Look, number: int) -> Line2D:
     """Markers of the methods stand at different t, so that none hides another's."""
-    colour, dashes, marker = METHODS.get(method, METHODS["vanilla_positions"])
+    colour, dashes, marker = look
     axes.fill_between(band["t"], band["low"], band["high"], color=colour, alpha=0.12, linewidth=0)
     every = max(1, len(band) // 5)
     (line,) = axes.plot(
