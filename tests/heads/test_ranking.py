@@ -19,6 +19,8 @@ from mechdistill.heads.ranking import FACTORS, PRIMARY, positive_heads, rank_hea
 from mechdistill.heads.reliability import split_half_reliability
 from mechdistill.heads.resampling import (
     bootstrap_counts,
+    correlation_interval,
+    each_left_out,
     interval,
     plain_and_resampled,
     spearman,
@@ -183,6 +185,39 @@ def test_agreement_is_spearman_over_heads_of_the_two_means():
         assert row.spearman == pytest.approx(expected)
         assert row.ci_low <= row.spearman <= row.ci_high
         assert (row.n, row.n_heads) == (EXAMPLES, 6)
+
+
+def test_interval_of_a_correlation_of_noisy_means_holds_the_true_one():
+    """Where the percentile bootstrap holds it in hardly half of the cases."""
+    rng, holds, percentiles = np.random.default_rng(0), 0, 0
+    for seed in range(100):
+        base = rng.normal(size=32)
+        true = [base + 0.8 * rng.normal(size=32) for _ in range(2)]
+        samples = [mean + 2.0 * rng.normal(size=(n, 32)) for mean, n in zip(true, (40, 10))]
+        means = [sample.mean(axis=0, keepdims=True) for sample in samples]
+        left_out = [weighted_means(sample, each_left_out(len(sample))) for sample in samples]
+        expected = float(spearman(true[0][None], true[1][None])[0])
+        plain = float(spearman(*means)[0])
+        by_scores = spearman(left_out[0], np.repeat(means[1], 40, axis=0))
+        by_effects = spearman(np.repeat(means[0], 10, axis=0), left_out[1])
+        low, high = correlation_interval(plain, by_scores, by_effects)
+        assert -1 <= low <= plain <= high <= 1
+        holds += low <= expected <= high
+        drawn = [weighted_means(s, bootstrap_counts(len(s), 200, seed)) for s in samples]
+        low, high = np.percentile(spearman(*drawn), [2.5, 97.5])
+        percentiles += low <= expected <= high
+    assert holds >= 90 > 70 > percentiles
+
+
+def test_jackknife_of_a_plain_correlation_is_that_of_the_textbook():
+    rng = np.random.default_rng(1)
+    left_out = rng.uniform(0.4, 0.6, size=12)
+    low, high = correlation_interval(0.5, left_out)
+    error = np.sqrt(11 / 12 * np.sum((left_out - left_out.mean()) ** 2))
+    half = scipy.stats.t.ppf(0.975, 11) * error
+    assert (low, high) == pytest.approx((max(0.5 - half, -1), min(0.5 + half, 1)))
+    assert np.isnan(correlation_interval(0.5, np.array([0.4]))).all()
+    assert np.isnan(correlation_interval(np.nan, left_out)).all()
 
 
 def test_agreement_of_a_score_with_itself_is_one():

@@ -10,6 +10,8 @@ import pandas as pd
 from mechdistill.heads.ranking import VARIANT, examples_of, heads_of, mean_scores
 from mechdistill.heads.resampling import (
     Floats,
+    correlation_interval,
+    each_left_out,
     example_matrix,
     interval,
     plain_and_resampled,
@@ -60,7 +62,7 @@ def agreement_with_causal_effects(
     as a share of what the `top` heads of largest effect have.
 
     Scores come from the ranking examples, effects from the patching examples; the intervals
-    resample both, each for itself.
+    (jackknife of ``spearman``, percentile bootstrap of ``captured``) draw on both, each for itself.
 
     Args:
         measurements: of one model, see `mechdistill.heads.measure.measure_heads`.
@@ -77,23 +79,34 @@ def agreement_with_causal_effects(
     heads = heads_of(measurements)
     count = len(examples_of(measurements))
     scores = mean_scores(measurements, plain_and_resampled(count, resamples, seed))
+    scores_left_out = mean_scores(measurements, each_left_out(count))
     # a seed of its own: the two samples of examples are drawn independently
     effects = dict(_effect_means(single_heads, heads, resamples, seed + 1))
-    effect_ranks = {condition: standard_ranks(means) for condition, (means, _) in effects.items()}
+    effect_ranks = {
+        condition: (standard_ranks(means[:1]), standard_ranks(left_out))
+        for condition, (means, left_out) in effects.items()
+    }
     records = []
     for key, score in sorted(scores.items()):
-        variant, score_ranks = dict(zip(VARIANT, key, strict=True)), standard_ranks(score)
-        for condition, (effect, n) in effects.items():
+        variant = dict(zip(VARIANT, key, strict=True))
+        score_ranks = standard_ranks(score[:1]), standard_ranks(scores_left_out[key])
+        for condition, (effect, _) in effects.items():
             if condition[0] != variant["phase"]:
                 continue
-            rho = (score_ranks * effect_ranks[condition]).sum(axis=1)  # Spearman's
+            ranks, ranks_left_out = effect_ranks[condition]
+            rho = float((score_ranks[0] * ranks).sum())  # Spearman's
+            low, high = correlation_interval(
+                rho,
+                (score_ranks[1] * ranks).sum(axis=1),
+                (score_ranks[0] * ranks_left_out).sum(axis=1),
+            )
             share = captured_effect(score, effect, top)
             records.append(
                 {name: variant[name] for name in VARIANT[1:]}
                 | dict(zip(CONDITION, condition, strict=True))
-                | _with_interval(rho, "spearman", "ci_low", "ci_high")
+                | {"spearman": rho, "ci_low": low, "ci_high": high}
                 | _with_interval(share, "captured", "captured_low", "captured_high")
-                | {"n": n, "n_heads": len(heads)}
+                | {"n": len(ranks_left_out), "n_heads": len(heads)}
             )
     return pd.DataFrame.from_records(records)
 
@@ -130,9 +143,13 @@ def _with_interval(samples: Floats, *names: str) -> dict[str, float]:
 
 def _effect_means(
     single_heads: pd.DataFrame, heads: pd.MultiIndex, resamples: int, seed: int
-) -> Iterator[tuple[tuple[object, ...], tuple[Floats, int]]]:
-    """Per condition: mean effects [1 + resamples, heads], the plain mean first, and n."""
+) -> Iterator[tuple[tuple[object, ...], tuple[Floats, Floats]]]:
+    """Per condition mean effects: [1 + resamples, heads], the plain mean first, and [n, heads].
+
+    The latter are without each of the n examples in turn.
+    """
     for key, rows in causal_effects(single_heads).groupby(CONDITION, sort=True):
         examples = sorted(rows["example"].unique())
-        counts = plain_and_resampled(len(examples), resamples, seed)
-        yield key, (weighted_means(example_matrix(rows, examples, heads), counts), len(examples))
+        effects = example_matrix(rows, examples, heads)
+        counts = plain_and_resampled(len(examples), resamples, seed), each_left_out(len(examples))
+        yield key, (weighted_means(effects, counts[0]), weighted_means(effects, counts[1]))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.stats import rankdata
+from scipy.stats import rankdata, t
 
 Floats = NDArray[np.float64]
 
@@ -36,6 +36,33 @@ def bootstrap_counts(n: int, resamples: int, seed: int) -> Floats:
 def plain_and_resampled(n: int, resamples: int, seed: int) -> Floats:
     """Counts [1 + resamples, n]: every example once, then the resamples."""
     return np.vstack([np.ones((1, n)), bootstrap_counts(n, resamples, seed)])
+
+
+def each_left_out(n: int) -> Floats:
+    """Counts [n, n]: in each row another example is missing."""
+    return np.ones((n, n)) - np.eye(n)
+
+
+def correlation_interval(plain: float, *left_out: Floats) -> tuple[float, float]:
+    """95 % jackknife interval of a correlation of means, about its plain value.
+
+    Resampled means are noisier than the means themselves, so that bootstrapped correlations lie
+    below the plain one, which a percentile interval of few examples may not even hold.
+
+    Args:
+        plain: the correlation.
+        left_out: for each independent sample of examples, the correlation without each of them.
+
+    Returns:
+        ends within -1 and 1; NaN where the plain value or a sample of two is lacking.
+    """
+    samples = [values[np.isfinite(values)] for values in left_out]
+    fewest = min(len(values) for values in samples)
+    if not np.isfinite(plain) or fewest < 2:
+        return float("nan"), float("nan")
+    variance = sum((len(values) - 1) * float(np.var(values)) for values in samples)
+    half = float(t.ppf(0.975, fewest - 1)) * variance**0.5
+    return max(plain - half, -1.0), min(plain + half, 1.0)
 
 
 def weighted_means(values: Floats, counts: Floats) -> Floats:

@@ -17,6 +17,8 @@ from scipy import stats
 from mechdistill.heads.agreement import captured_effect
 from mechdistill.heads.resampling import (
     Floats,
+    correlation_interval,
+    each_left_out,
     example_matrix,
     interval,
     plain_and_resampled,
@@ -107,24 +109,26 @@ def attribution_agreement(
     Args:
         ablation: see `calibrate`.
         top: number of heads for ``captured``.
-        resamples, seed: of the bootstrap over examples, which both rankings share.
+        resamples, seed: of the bootstrap of ``captured`` over examples, which both rankings share.
 
     Returns:
-        kind, segment, spearman with ci_low and ci_high, captured (effects of the `top` heads of
-        highest attribution, summed, as a share of the `top` largest effects) with captured_low and
-        captured_high, n (examples), n_heads.
+        kind, segment, spearman with ci_low and ci_high (jackknife over examples), captured (effects
+        of the `top` heads of highest attribution, summed, as a share of the `top` largest effects)
+        with captured_low and captured_high (bootstrap), n (examples), n_heads.
     """
     records = []
     for (kind, segment), rows in ablation.groupby(["kind", "segment"], sort=False):
         heads = _heads(rows)
         own, examples = _own(rows)
         counts = plain_and_resampled(len(examples), resamples, seed)
-        effect, estimate = (
-            weighted_means(example_matrix(_value(own, name), examples, heads), counts)
-            for name in ("effect", "attribution")
-        )
-        record = {"kind": kind, "segment": segment}
-        record |= dict(_with_ends("spearman", "ci", spearman(estimate, effect)))
+        values = [
+            example_matrix(_value(own, name), examples, heads) for name in ("effect", "attribution")
+        ]
+        effect, estimate = (weighted_means(value, counts) for value in values)
+        left_out = (weighted_means(value, each_left_out(len(examples))) for value in values)
+        rho = float(spearman(estimate[:1], effect[:1])[0])
+        low, high = correlation_interval(rho, spearman(*left_out))
+        record = {"kind": kind, "segment": segment, "spearman": rho, "ci_low": low, "ci_high": high}
         captured = captured_effect(estimate, effect, top)
         record |= dict(_with_ends("captured", "captured", captured))
         records.append(record | {"n": len(examples), "n_heads": len(heads)})

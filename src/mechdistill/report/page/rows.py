@@ -276,7 +276,8 @@ def undefined_line(measures: pd.DataFrame) -> str:
 def definition_lines(definitions: Mapping[str, Any]) -> Sequence[str]:
     """What the scores of this run were computed with."""
     lines = [
-        "Intervals: 95 %, percentile bootstrap. Tests: Wilcoxon signed rank on notes (seeds "
+        "Intervals: 95 %, percentile bootstrap (rank correlations of scores or estimates with "
+        "effects: jackknife over notes). Tests: Wilcoxon signed rank on notes (seeds "
         "averaged) and paired bootstrap over notes and seeds; Holm's correction stands in "
         "table1.csv and measures.csv.",
         "Layers and heads are counted from 0. Query position: the one whose logits predict the "
