@@ -252,6 +252,42 @@ rule ablate_head_sets:
         )
 
 
+rule knock_in_heads:
+    input:
+        model="<results>/teacher/model.safetensors",
+        config="<results>/teacher/config.json",
+        traces="<results>/teacher/traces.parquet",
+        events="<results>/teacher/events.parquet",
+        ablation="<results>/patching/ablation.parquet",
+        label_space="<results>/data/label_space.json",
+        tokenizer="<results>/data/tokenizer.json",
+    output:
+        knock_in="<results>/patching/knock_in.parquet",
+        pairs="<results>/patching/knock_in_pairs.parquet",
+    log:
+        "<logs>/knock_in_heads.log",
+    conda:
+        "../../envs/environment.yml"
+    resources:
+        **needs("knock_in_heads"),
+    params:
+        p=parameters(
+            "patching.bins",
+            "patching.random_draws",
+            "patching.null_draws",
+            "patching.seed",
+            "patching.branches_per_pass",
+        ),
+        code=code("knock_in_heads"),
+    shell:
+        job(
+            "knock_in_heads.py --model {input.model} --config {input.config}"
+            " --traces {input.traces} --events {input.events} --ablation {input.ablation}"
+            " --label-space {input.label_space} --tokenizer {input.tokenizer}"
+            " --knock-in {output.knock_in} --pairs {output.pairs}"
+        )
+
+
 if SWEPT:
 
     # Not all lengths may be possible for a teacher: a length at which no trace can be patched is

@@ -46,7 +46,7 @@ def mean_mixed(model: Any, traces: Sequence[ForcedTrace], *, pad_id: int) -> dic
     """Mean mixed value of every head over the decisions' positions: layer -> [H, D]."""
     sums: dict[int, Tensor] = {}
     count = 0
-    for forced in _in_passes(model, traces, pad_id):
+    for forced in plain_runs(model, traces, pad_id):
         count += len(forced.at)
         for layer, mixed in forced.mixed.items():
             total = mixed[:, :, 0].double().sum(0)
@@ -76,13 +76,14 @@ def ablate(
     masks = torch.cat([masks.new_zeros(1, *masks.shape[1:]), masks]).to(model.device)
     groups = torch.split(masks, min(SIDE_BY_SIDE, branches_per_pass))
     size = max(1, branches_per_pass // len(groups[0]))
+    donor = {layer: mean[None, :, None] for layer, mean in means.items()}
     parts = []
-    for forced in _in_passes(model, traces, pad_id):
+    for forced in plain_runs(model, traces, pad_id):
         margins = torch.empty(len(forced.place), len(masks))
         for start in range(0, len(forced.at), size):
             here = (forced.place >= start) & (forced.place < start + size)
             margins[here.cpu()] = torch.cat(
-                [forced.ablated(model, means, group, start, size, here) for group in groups], dim=1
+                [forced.patched(model, donor, group, start, size, here) for group in groups], dim=1
             ).cpu()
         parts.append(margins)
     return torch.cat(parts)
@@ -97,12 +98,12 @@ def attribute(model: Any, traces: Sequence[ForcedTrace], means: Means, *, pad_id
     Returns:
         [E, L, H], decisions in the order of the traces.
     """
-    passes = _in_passes(model, traces, pad_id)
+    passes = plain_runs(model, traces, pad_id)
     return torch.cat([_attributed(model, forced, means).cpu() for forced in passes])
 
 
 @dataclass(frozen=True)
-class _Forced:
+class PlainRuns:
     """Plain runs, a row a position (P in all), and the decisions (E) to read there."""
 
     trunk: Trunk
@@ -117,16 +118,28 @@ class _Forced:
     foils: Tensor
     """[E, most foils], -1 = unused."""
 
-    def ablated(
-        self, model: Any, means: Means, masks: Tensor, start: int, size: int, here: Tensor
+    def patched(
+        self,
+        model: Any,
+        donor: Mapping[int, Tensor],
+        masks: Tensor,
+        start: int,
+        size: int,
+        here: Tensor,
     ) -> Tensor:
-        """Margins [decisions that are `here`, C] at some positions, a branch a condition."""
+        """Margins [decisions that are `here`, C] at some positions, a branch a condition.
+
+        Args:
+            donor: layer -> mixed values that take the place of the positions' own [1 or N, H, 1,
+                D], N the positions from `start` on, `size` at most.
+            masks: heads of each condition [C, L, H].
+        """
         part = slice(start, start + size)
         at = self.at[part, None].expand(-1, len(masks))
-        donor = {i: mean.to(self.mixed[i].dtype)[None, :, None] for i, mean in means.items()}
+        given = {i: values.to(self.mixed[i].dtype) for i, values in donor.items()}
         where = masks.expand(len(at), -1, -1, -1)
         logits = run_branches(
-            model, self.trunk.rows(part), at, (Intervention("output", where, donor),)
+            model, self.trunk.rows(part), at, (Intervention("output", where, given),)
         ).logits
         return _margins(logits, self.place[here] - start, self.targets[here], self.foils[here])
 
@@ -140,7 +153,8 @@ def _margins(logits: Tensor, place: Tensor, targets: Tensor, foils: Tensor) -> T
     return decision_margin(picked, torch.zeros_like(targets)[:, None], rivals[:, None])
 
 
-def _in_passes(model: Any, traces: Sequence[ForcedTrace], pad_id: int) -> Iterator[_Forced]:
+def plain_runs(model: Any, traces: Sequence[ForcedTrace], pad_id: int) -> Iterator[PlainRuns]:
+    """The traces run once up to their last decisions, some at a time."""
     for start in range(0, len(traces), TRACES_PER_PASS):
         chosen = traces[start : start + TRACES_PER_PASS]
         queries = [sorted({decision.query for decision in trace.decisions}) for trace in chosen]
@@ -153,7 +167,7 @@ def _in_passes(model: Any, traces: Sequence[ForcedTrace], pad_id: int) -> Iterat
         rows = iter(range(len(row)))
         place = [{query: next(rows) for query in own} for own in queries]
         decisions = [decision for trace in chosen for decision in trace.decisions]
-        yield _Forced(
+        yield PlainRuns(
             trunk.rows(row),
             {layer: r.mixed[row, :, slot][:, :, None] for layer, r in tap.record.items()},
             positions[row, slot],
@@ -166,7 +180,7 @@ def _in_passes(model: Any, traces: Sequence[ForcedTrace], pad_id: int) -> Iterat
         )
 
 
-def _attributed(model: Any, forced: _Forced, means: Means) -> Tensor:
+def _attributed(model: Any, forced: PlainRuns, means: Means) -> Tensor:
     """[E, L, H]. Each decision is a branch in a row of its own, so no margin sees another's."""
     family = family_of(model)
     inputs: list[Tensor] = []

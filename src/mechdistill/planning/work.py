@@ -167,6 +167,13 @@ class Planner:
                 return self._patch(branches / 2, 1.0) + self._read(
                     teacher, FAMILIES * (notes.ranking + notes.patching / 2)
                 )
+            case "knock_in_heads":
+                patching = study.patching
+                drawn = 2 + 2 * patching.random_draws
+                pairs = 2 * patching.null_draws * FAMILIES * notes.patching / 2
+                return self._patch(len(patching.bins) * drawn * pairs, 1.0) + self._read(
+                    teacher, FAMILIES * (1 + patching.null_draws) * notes.patching / 2
+                )
             case "patch_margin":
                 branches = self._conditions(study.patching.bins) * 3 * 2 * CORRUPTIONS
                 return self._patch(branches * notes.patching, 1.0) + self._read(
