@@ -16,6 +16,7 @@ from mechdistill.report.figures.curves import all_bands, curve_bands, figure1, p
 from mechdistill.report.figures.decisions import figure10, points10
 from mechdistill.report.figures.head_sets import figure11, points11
 from mechdistill.report.figures.heads import figure7, points7, ranked_scores, stage_means
+from mechdistill.report.figures.knock_in import figure12
 from mechdistill.report.figures.patching import patching_figure, points
 from mechdistill.report.figures.points import as_frame, to_csv
 from mechdistill.report.resampling import Bootstrap
@@ -64,6 +65,13 @@ def shares():
     return frame.assign(ci_low=frame["share"] - 0.1, ci_high=frame["share"] + 0.1)
 
 
+def knocked_in():
+    """The same, of donors and, of the first heads, of notes that decide alike."""
+    own = shares().query("mode == 'ablated'").drop(columns="mode")
+    null = own.assign(null="same_way", share=own["share"] / 4)
+    return pd.concat([own.assign(null=""), null], ignore_index=True).assign(n=3)
+
+
 def draw1(curves, methods):
     return figure1(all_bands(curves, methods, BOOT), methods)
 
@@ -85,6 +93,7 @@ def figures(build, summary, head_scores, dynamics):
         8: lambda: patching_figure(summary, 2),
         10: lambda: figure10(effects(KINDS)),
         11: lambda: figure11(shares()),
+        12: lambda: figure12(knocked_in()),
         1010: lambda: figure10(effects(("region",))),  # the others are never decided
     }
 
@@ -110,7 +119,7 @@ def labels_beyond_their_axis(figure):
                 yield from (tick.label1, tick.label2)
 
 
-@pytest.mark.parametrize("number", [1, 4, 5, 7, 8, 10, 1010, 11])
+@pytest.mark.parametrize("number", [1, 4, 5, 7, 8, 10, 1010, 11, 12])
 def test_figure_is_legible(figures, number):
     """No text over another, none beyond the page, none smaller than 6 points."""
     figure = figures[number]()

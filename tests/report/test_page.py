@@ -13,6 +13,7 @@ from mechdistill.report.evidence import Evidence
 from mechdistill.report.findings import Story, causal_ranking, findings
 from mechdistill.report.metrics import TABLE1
 from mechdistill.report.page import Page, render
+from mechdistill.report.page.knock_in_rows import knock_in_rows
 from mechdistill.report.page.rows import (
     budget_rows,
     claim_rows,
@@ -127,6 +128,22 @@ def page(full, tmp_path_factory):
                 **{"ci_low": 0.6, "ci_high": 0.9, "notes": [1.0, None, 0.67, None]},
             }
         ),
+        knock_in=pd.DataFrame(
+            {
+                **{"kind": "region", "segment": "reasoning", "bin": 2, "n": 3},
+                "null": ["", "", "same_way"],
+                "ranking": ["top", "random", "top"],
+                "share": [0.62, 0.11, 0.03],
+                **{"ci_low": 0.51, "ci_high": 0.73, "distance": 8.25, "carried": 0.5},
+                **{"carried_low": 0.25, "carried_high": 0.75, "carried_all": 1.0},
+            }
+        ),
+        knock_in_pairs=pd.DataFrame(
+            {
+                **{"kind": ["region", "departure"], "segment": "reasoning", "notes": [4, 2]},
+                **{"recipients": [3, 0], "pairs": [5, 0], "recipients_with_null": [2, 0]},
+            }
+        ),
         data_card="# Data card\nNotes are synthetic & <fake>.",
         origin=None,
     )
@@ -239,6 +256,14 @@ def test_sets_of_heads_are_shown_beside_random_ones(page):
     assert shown == ["80 %", "10 %", "75 %", "4 %"]
     assert (row["ablated_ends"], row["kept_notes"]) == ("[60, 90]", "67 %")
     assert "[60, 90]" in render(page)
+
+
+def test_decisions_carried_over_are_shown_and_so_is_that_there_is_no_pair(page):
+    carried, none = knock_in_rows(page.knock_in, page.knock_in_pairs)
+    assert (carried["share"], carried["random"], carried["null"]) == ("62 %", "11 %", "3 %")
+    assert (carried["carried"], carried["carried_all"]) == ("50 %", "100 %")
+    assert (none["notes"], none["pairs"], none["share"]) == (2, 0, "–")
+    assert "62 %" in render(page)
 
 
 def test_restricted_data_show_no_note(page):

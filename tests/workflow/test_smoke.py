@@ -37,7 +37,7 @@ def test_report_is_there_and_the_run_ends_with_the_findings(smoke: Checkout) -> 
     report = smoke.root / RESULTS / "report"
     for name in ("report.html", "claims.csv", "table1.csv", "table1.tex", "table1.html"):
         assert (report / name).stat().st_size > 100, name
-    for figure in (1, 4, 5, 7, 8, 10, 11):
+    for figure in (1, 4, 5, 7, 8, 10, 11, 12):
         assert (report / f"figure{figure}.png").read_bytes().startswith(b"\x89PNG")
         assert (report / f"figure{figure}.pdf").read_bytes().startswith(b"%PDF")
         assert (report / f"figure{figure}.csv").read_text(encoding="utf-8").count("\n") > 1
@@ -98,6 +98,7 @@ def test_no_half_written_file_is_left(smoke: Checkout) -> None:
         ("heads/head_scores.parquet", "patching/single_heads.parquet"),
         ("teacher/events.parquet", "patching/ablation.parquet", "patching/head_effects.parquet"),
         ("patching/head_sets.parquet", "report/figure10.png", "report/figure11.pdf"),
+        ("patching/knock_in.parquet", "patching/knock_in_pairs.parquet", "report/figure12.png"),
         ("evaluate/mech-seed1/predictions.parquet", "distil/targets.safetensors"),
         ("evaluate/scores.parquet", "significance/comparisons.parquet", "report/table1.csv"),
         ("report/figure5.pdf", "report/figure1.png", "report/claims.csv", "report/report.html"),

@@ -1,6 +1,6 @@
 # Tables, figures, verdicts and the page.
 
-FIGURES = ("1", "4", "5", "7", "8", "10", "11")
+FIGURES = ("1", "4", "5", "7", "8", "10", "11", "12")
 
 
 rule make_tables:
@@ -212,6 +212,29 @@ rule draw_head_sets:
         )
 
 
+rule draw_knock_in:
+    input:
+        knock_in="<results>/patching/knock_in.parquet",
+    output:
+        pdf="<results>/report/figure12.pdf",
+        png="<results>/report/figure12.png",
+        csv="<results>/report/figure12.csv",
+    log:
+        "<logs>/draw_knock_in.log",
+    conda:
+        "../../envs/environment.yml"
+    resources:
+        **needs("draw_knock_in"),
+    params:
+        p=parameters("significance.bootstrap", "significance.seed"),
+        code=code("draw_knock_in"),
+    shell:
+        job(
+            "draw_knock_in.py --knock-in {input.knock_in} --pdf {output.pdf}"
+            " --png {output.png} --csv {output.csv}"
+        )
+
+
 # What longer candidate lists do is told where they were swept.
 SWEPT_LISTS = "<results>/patching/lists.parquet" if SWEPT else []
 
@@ -319,6 +342,8 @@ rule write_report:
         head_effects="<results>/patching/head_effects.parquet",
         attribution="<results>/patching/attribution_agreement.parquet",
         head_sets="<results>/patching/head_sets.parquet",
+        knock_in="<results>/patching/knock_in.parquet",
+        knock_in_pairs="<results>/patching/knock_in_pairs.parquet",
         origin=ORIGIN,
         lists=SWEPT_LISTS,
         budgets=expand(
@@ -367,6 +392,7 @@ rule write_report:
             " --tokenizer {input.tokenizer} --data-card {input.data_card}"
             " --events {input.events} --head-effects {input.head_effects}"
             " --attribution {input.attribution} --head-sets {input.head_sets}"
+            " --knock-in {input.knock_in} --knock-in-pairs {input.knock_in_pairs}"
             " --origin {input.origin}"
             " --budgets {input.budgets} --figures {input.figures}"
             " --report {output.report} --findings {output.findings}"

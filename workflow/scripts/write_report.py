@@ -5,7 +5,7 @@ Inputs: --claims, --table1 (HTML), --measures (CSV), --figures (figureN.png, any
 --attention-rows, --predictions, --scores, --corpus, --comparisons, --definitions, --budgets (one
 a student, .../METHOD/seedSEED/budget.json); --config, --traces (the teacher's), --examples,
 --label-space, --tokenizer, --data-card; --events (the teacher's decisions), --head-effects,
---attribution (single heads at them), --head-sets; --origin (two CSV: quality.csv and
+--attribution (single heads at them), --head-sets, --knock-in and --knock-in-pairs; --origin (two CSV: quality.csv and
 head_agreement.csv of a teacher from a checkpoint; none of one from scratch); --lists
 (patching with several lengths of candidate lists, where they are swept).
 Outputs: --report, --findings.
@@ -34,6 +34,8 @@ from mechdistill.report.figures.heads import ranked_scores
 from mechdistill.report.findings import Story, findings
 from mechdistill.report.head_sets import COLUMNS as SETS
 from mechdistill.report.head_sets import set_shares
+from mechdistill.report.knock_in import COLUMNS as KNOCK_IN
+from mechdistill.report.knock_in import PAIRS, knock_in_shares
 from mechdistill.report.lists import lists_in_words
 from mechdistill.report.page import Page, render
 from mechdistill.report.page.origin import Origin
@@ -54,6 +56,7 @@ TABLES = {
 OTHERS = (
     *("claims", "table1", "measures", "definitions", "data_card"),
     *("events", "head_effects", "attribution", "head_sets"),
+    *("knock_in", "knock_in_pairs"),
     *("config", "traces", "examples", "label_space", "tokenizer"),
 )
 SECTIONS = (
@@ -121,6 +124,10 @@ def main() -> None:
         head_sets=set_shares(
             read_table(args.head_sets, SETS, may_be_empty=True), evidence.design.bootstrap
         ),
+        knock_in=knock_in_shares(
+            read_table(args.knock_in, KNOCK_IN, may_be_empty=True), evidence.design.bootstrap
+        ),
+        knock_in_pairs=read_table(args.knock_in_pairs, PAIRS),
         data_card=read_text(args.data_card),
         origin=Origin.read(parameters["teacher"], *args.origin) if args.origin else None,
     )

@@ -43,7 +43,9 @@ def set_shares(sets: pd.DataFrame, boot: Bootstrap) -> pd.DataFrame:
     records = []
     for (kind, segment, mode, ranking, size), rows in cells.items():
         counts = plain_and_resampled(len(rows), boot.resamples, boot.seed)
-        share, low, high = _share(weighted_means(rows[["done", "whole"]].to_numpy(float), counts))
+        share, low, high = share_of_whole(
+            weighted_means(rows[["done", "whole"]].to_numpy(float), counts)
+        )
         random = cells.get((kind, segment, mode, "random", size))
         more = np.nan
         if ranking == "top" and random is not None:
@@ -54,8 +56,12 @@ def set_shares(sets: pd.DataFrame, boot: Bootstrap) -> pd.DataFrame:
     return pd.DataFrame.from_records(records, columns=list(SHARES))
 
 
-def _share(means: Floats) -> tuple[float, float, float]:
-    """Of means [1 + resamples, 2] of what a set does and what all heads do."""
+def share_of_whole(means: Floats) -> tuple[float, float, float]:
+    """A ratio of means [1 + resamples, 2], the plain ones first: what is done over the whole.
+
+    Returns:
+        share and its 95 % interval; NaN unless that of the whole lies above 0.
+    """
     done, whole = means.T
     low, _ = interval(whole[1:, None])
     if not low[0] > 0:

@@ -30,6 +30,7 @@ from mechdistill.report.lists import list_rows
 from mechdistill.report.metrics import LAST_TABLES, MORE_TABLES, Metric
 from mechdistill.report.page import rows as page_rows
 from mechdistill.report.page.captions import FIGURES
+from mechdistill.report.page.knock_in_rows import knock_in_rows
 from mechdistill.report.page.origin import Origin
 from mechdistill.report.page.printed import SOURCE as PRINTED
 from mechdistill.report.page.printed import Ours, printed_tables
@@ -60,6 +61,8 @@ class Page:
         decisions: how many decision events of the teacher were found.
         head_effects, attribution: of `mechdistill.patching.calibration`.
         head_sets: of `mechdistill.report.head_sets.set_shares`.
+        knock_in: of `mechdistill.report.knock_in.knock_in_shares`.
+        knock_in_pairs: how many notes and pairs it is read on.
         data_card: Markdown.
         origin: of a teacher that was not trained from scratch.
     """
@@ -78,6 +81,8 @@ class Page:
     head_effects: pd.DataFrame
     attribution: pd.DataFrame
     head_sets: pd.DataFrame
+    knock_in: pd.DataFrame
+    knock_in_pairs: pd.DataFrame
     data_card: str
     origin: Origin | None
 
@@ -131,6 +136,7 @@ def render(page: Page) -> str:
         decisions=page_rows.decision_rows(page.decisions),
         head_rows=page_rows.head_effect_rows(page.head_effects, page.attribution),
         set_rows=page_rows.set_rows(page.head_sets),
+        knock_in_rows=knock_in_rows(page.knock_in, page.knock_in_pairs),
         overlaps=[*map(page_rows.overlap_row, overlaps(page.head_effects))],
         false_discovery=percent(100 * page.parameters["patching"]["false_discovery"]),
         statuses=page_rows.status_rows(tables["predictions"]),

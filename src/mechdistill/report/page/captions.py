@@ -69,5 +69,13 @@ FIGURES = {
         "alone (dashed), over the number of heads, beside random, depth-matched and "
         "lowest-ranked heads. Lines: 95 % intervals, notes resampled.",
     ),
+    12: (
+        "Figure 12. Decisions carried into another note (ours, after version 2 of the paper)",
+        "Outputs of a donor's heads at its decision in place of the recipient's at its own, where "
+        "the two decide differently: how far the margin between their tokens moves, as a share of "
+        "what all heads move it, over the number of heads, beside random, depth-matched and "
+        "lowest-ranked heads; dashed: outputs of a note that decides as the recipient does. Lines: "
+        "95 % intervals, recipients resampled.",
+    ),
 }
 """Figure number -> title, text."""
