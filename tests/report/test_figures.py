@@ -16,7 +16,7 @@ from mechdistill.report.figures.curves import all_bands, curve_bands, figure1, p
 from mechdistill.report.figures.decisions import figure10, points10
 from mechdistill.report.figures.head_sets import figure11, points11
 from mechdistill.report.figures.heads import figure7, points7, ranked_scores, stage_means
-from mechdistill.report.figures.knock_in import figure12
+from mechdistill.report.figures.knock_in import figure12, points12
 from mechdistill.report.figures.patching import patching_figure, points
 from mechdistill.report.figures.points import as_frame, to_csv
 from mechdistill.report.resampling import Bootstrap
@@ -351,3 +351,7 @@ def test_points_of_heads_at_decisions_name_kind_head_and_set():
     sets = as_frame(points11(shares().assign(n=5)))
     assert not sets.duplicated(["panel", "line", "point"]).any()
     assert {"top ablated", "random kept"} <= {*sets["line"]}
+    carried = as_frame(points12(knocked_in()))
+    assert not carried.duplicated(["panel", "line", "point"]).any()
+    assert {"random", "top, notes that decide alike"} <= {*carried["line"]}
+    assert "random, notes that decide alike" not in {*carried["line"]}

@@ -5,9 +5,9 @@ Inputs: --claims, --table1 (HTML), --measures (CSV), --figures (figureN.png, any
 --attention-rows, --predictions, --scores, --corpus, --comparisons, --definitions, --budgets (one
 a student, .../METHOD/seedSEED/budget.json); --config, --traces (the teacher's), --examples,
 --label-space, --tokenizer, --data-card; --events (the teacher's decisions), --head-effects,
---attribution (single heads at them), --head-sets, --knock-in and --knock-in-pairs; --origin (two CSV: quality.csv and
-head_agreement.csv of a teacher from a checkpoint; none of one from scratch); --lists
-(patching with several lengths of candidate lists, where they are swept).
+--attribution (single heads at them), --head-sets, --knock-in, --knock-in-pairs; --origin (two CSV:
+quality.csv and head_agreement.csv of a teacher from a checkpoint; none of one from scratch);
+--lists (patching with several lengths of candidate lists, where they are swept).
 Outputs: --report, --findings.
 Parameters: study, seed, data, text_encoder, teacher, traces, heads, patching, distil, evaluate,
 significance, report (the page lists all of them).

@@ -66,7 +66,7 @@ def _curves(axes: Axes, shares: pd.DataFrame) -> None:
         axes.set_xticks([])
         return
     for (ranking, null), own in drawn.groupby(["ranking", "null"], sort=False):
-        colour, _, marker, _ = RANKINGS[ranking]
+        colour, _, marker, _ = RANKINGS[str(ranking)]
         own = own.sort_values("bin")
         line = "--" if null else "-"
         axes.plot(
