@@ -339,9 +339,17 @@ class _stopping:
         parent = os.getppid()
         waiting = _snakemake_above()
         while not self._over.wait(0.5):
-            if os.getppid() != parent or (waiting is not None and not waiting.is_running()):
+            if os.getppid() != parent or (waiting is not None and _has_ended(waiting)):
                 self._stop()
                 return
+
+
+def _has_ended(process: psutil.Process) -> bool:
+    """Also where its parent has not asked for its status: the driver first reads all that jobs say."""
+    try:
+        return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
 
 
 def _snakemake_above() -> psutil.Process | None:
