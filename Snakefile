@@ -96,6 +96,7 @@ else:
     include: "workflow/rules/tuning.smk"
     include: "workflow/rules/distil.smk"
     include: "workflow/rules/evaluate.smk"
+    include: "workflow/rules/recovery.smk"
     include: "workflow/rules/significance.smk"
     include: "workflow/rules/report.smk"
 

@@ -737,6 +737,9 @@ class Evaluate(Section):
     shuffles_seed: Seed
     simulator: Simulator | None
     """Null leaves LAS out."""
+    recovery_notes: Count | None
+    """First notes of each of patching and ranking, on which students' heads are found anew; null
+    leaves causal recovery out."""
 
     @model_validator(mode="after")
     def _no_repeats(self) -> Self:

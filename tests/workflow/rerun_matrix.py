@@ -78,6 +78,7 @@ CASES: dict[str, tuple[str, Mapping[str, Any]]] = {
         {"distil": {"student_tokenizer": {"model": "bpe", "vocabulary": 800}}},
     ),
     "deepspeed": ("smoke", {"distil": {"deepspeed": ZERO}}),
+    "recovery": ("smoke", {"evaluate": {"recovery_notes": 6}}),
     "t5": ("smoke", {"evaluate": {"simulator": T5}}),
     "served": ("smoke", {"teacher": {"generation": {"backend": "server", "server": SERVER}}}),
     "titles": ("foldoc", SMALL),

@@ -346,6 +346,7 @@ rule write_report:
         knock_in_pairs="<results>/patching/knock_in_pairs.parquet",
         origin=ORIGIN,
         lists=SWEPT_LISTS,
+        recovery=RECOVERY,
         budgets=expand(
             "<results>/distil/{method}/seed{seed}/budget.json",
             method=STUDY.distil.methods,
@@ -397,6 +398,7 @@ rule write_report:
             " --budgets {input.budgets} --figures {input.figures}"
             " --report {output.report} --findings {output.findings}"
             + " --lists {input.lists}" * SWEPT
+            + " --recovery {input.recovery}" * bool(RECOVERY)
         )
 
 

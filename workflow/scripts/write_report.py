@@ -7,7 +7,8 @@ a student, .../METHOD/seedSEED/budget.json); --config, --traces (the teacher's),
 --label-space, --tokenizer, --data-card; --events (the teacher's decisions), --head-effects,
 --attribution (single heads at them), --head-sets, --knock-in, --knock-in-pairs; --origin (two CSV:
 quality.csv and head_agreement.csv of a teacher from a checkpoint; none of one from scratch);
---lists (patching with several lengths of candidate lists, where they are swept).
+--lists (patching with several lengths of candidate lists, where they are swept); --recovery (causal
+recovery of students, where it is measured).
 Outputs: --report, --findings.
 Parameters: study, seed, data, text_encoder, teacher, traces, heads, patching, distil, evaluate,
 significance, report (the page lists all of them).
@@ -72,7 +73,8 @@ def main() -> None:
     for name in ("figures", "budgets"):
         parser.add_argument(f"--{name}", required=True, nargs="+", help="inputs")
     parser.add_argument("--origin", nargs="*", default=[], help="inputs")
-    parser.add_argument("--lists", help="input")
+    for name in ("lists", "recovery"):
+        parser.add_argument(f"--{name}", help="input")
     for name in ("report", "findings"):
         parser.add_argument(f"--{name}", required=True, help="output")
     parser.add_argument("--params", required=True, help="JSON object of parameters")
@@ -86,7 +88,8 @@ def main() -> None:
 
     budgets = {(b.parts[-3], int(b.parts[-2][4:])): b for b in map(Path, args.budgets)}
     paths = {name: Path(getattr(args, argument)) for name, argument in TABLES.items()}
-    paths |= {"lists": Path(args.lists)} if args.lists else {}
+    optional = {name: getattr(args, name) for name in ("lists", "recovery")}
+    paths |= {name: Path(path) for name, path in optional.items() if path}
     evidence = read_evidence(paths, Design.of(design, layers_and_heads(args.config)), budgets)
     claims = read_claims(args.claims)
     space = read_label_space(args.label_space)

@@ -144,6 +144,13 @@ class Planner:
                     self._read(teacher, 2 * notes.test), self._read(student, 2 * notes.test), jobs
                 )
                 return mean + self._embed(notes.test + 8 * study.evaluate.curve_examples)
+            case "decode_patching_notes":
+                return self._generate(student, notes.ranking + notes.patching)
+            case "find_student_events":
+                return self._read(student, notes.ranking + notes.patching)
+            case "ablate_student_heads" | "ablate_student_sets":
+                same = rule.replace("student_sets", "head_sets").replace("student_heads", "heads")
+                return replace(self, teacher=student)._models(same, jobs)
             case "train_simulator":
                 simulator = study.evaluate.simulator
                 assert simulator is not None

@@ -67,6 +67,11 @@ COLUMNS: dict[str, tuple[str, ...]] = {
         *("kind", "segment", "mode", "ranking", "bin", "draw", "example"),
         *("margin", "floor", "patched"),
     ),
+    "recovery": (
+        *("method", "seed", "kind", "segment", "bin", "n", "effect", "teacher_effect"),
+        *("recovery", "ci_low", "ci_high", "gain", "gain_low", "gain_high"),
+        *("ratio", "ratio_low", "ratio_high"),
+    ),
     "scores": ("model", "method", "seed", "example", "metric", "value"),
     "corpus": ("model", "method", "seed", "metric", "value"),
     "predictions": ("model", "method", "seed", "example", "gold", "predicted", "status"),
@@ -83,7 +88,7 @@ MAY_BE_EMPTY = frozenset(
     {
         *("reliability", "causal_agreement", "dynamics", "attention_rows"),
         *("generated", "manipulation", "patching_summary", "curves"),
-        *("events", "ablation", "head_effects", "attribution", "head_sets"),
+        *("events", "ablation", "head_effects", "attribution", "head_sets", "recovery"),
     }
 )
 """Tables that have no rows where models decide nothing; claims on them are then not tested."""
@@ -106,6 +111,7 @@ CONTENT = {
     "head_effects": "effects of single heads on decisions",
     "attribution": "attribution against ablation",
     "head_sets": "sets of heads ablated at decisions",
+    "recovery": "causal recovery of students",
     "scores": "scores of test notes",
     "curves": "Focus and Confusion along the reasoning",
     "corpus": "scores of the whole test split",
