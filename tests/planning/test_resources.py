@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from mechdistill.planning.device import CPU
 from mechdistill.planning.resources import (
     BESIDE,
     LEAST_MEMORY,
@@ -67,15 +68,56 @@ def test_a_wider_model_gets_more_memory():
     assert needs_of(rule, large).memory > 2 * needs_of(rule, small).memory
 
 
-def test_only_jobs_that_run_a_large_model_ask_for_graphics_cards():
+SHARED = {"micro_batch": 1, "precision": "bfloat16", "offload": False}
+
+
+def large_students(**changes: object) -> Planner:
+    """A study on cards whose students are of 8 billion parameters, partitioned."""
+    distil = {
+        "deepspeed": SHARED | {"gradient_checkpointing": True} | changes,
+        "student": {
+            **{"hidden_size": 4096, "layers": 32, "heads": 32, "kv_heads": 8, "head_dim": 128},
+            "intermediate_size": 14336,
+        },
+    }
+    study = load_study({"study": "paper-mimic-iv", "distil": distil}, ROOT)
+    return planner_of(study, ROOT)
+
+
+def test_only_jobs_that_compute_on_graphics_cards_ask_for_them():
     large = planner("paper-mimic-iv")
-    assert needs_of("generate_teacher_traces", large).gpus >= 2  # 141 GB of weights, 72 GB a card
-    assert needs_of("train_student", large).gpus >= 1
-    assert needs_of("make_tables", large).gpus == 0
+    bare = large.study.distil.model_copy(update={"deepspeed": None})
+    one = replace(large, study=large.study.model_copy(update={"distil": bare}))
+    for rule in ("generate_teacher_traces", "score_heads", "train_student", "make_tables"):
+        assert needs_of(rule, one).gpus == 0, rule
     assert needs_of("convert_teacher", large).gpus == 0
-    assert needs_of("convert_teacher", large).memory > 420_000  # three copies, in MB
+    assert needs_of("convert_teacher", large).memory > 840_000  # three copies in fp32, in MB
     for rule in READERS:
         assert needs_of(rule, large) == Needs(10_000, 240)
+
+
+def test_a_partitioned_student_asks_for_as_many_cards_as_hold_it():
+    own, aside = large_students(), large_students(offload=True)
+    assert own.student.parameters > 7e9
+    cards = needs_of("train_student", own).gpus
+    states = 16 * own.student.parameters
+    room = own.device.memory
+    assert cards >= 2 and states / cards < room
+    assert own.study.distil.training.batch_size % cards == 0
+    with_fewer = own.shared("train_student")
+    assert with_fewer is not None and with_fewer.device <= room
+    offloaded = needs_of("train_student", aside)
+    assert offloaded.gpus < cards
+    # the machine holds what the cards do not
+    assert 1e6 * offloaded.memory > states + 8 * own.student.parameters
+    assert needs_of("score_heads", own).gpus == 0
+
+
+def test_a_partitioned_student_without_cards_is_planned_in_one_process():
+    on_core = large_students()
+    shared = replace(on_core, device=CPU).shared("train_student")
+    assert shared is not None and shared.processes == 1
+    assert shared.host > 16 * on_core.student.parameters
 
 
 def test_packaged_studies_need_no_graphics_card():

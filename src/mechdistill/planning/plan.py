@@ -32,6 +32,8 @@ class Row:
     rule: str
     jobs: int
     work: Work
+    processes: int | None = None
+    """Of a partitioned training, one a device; None: as many devices as hold the memory."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,8 @@ class Plan:
         """As many as hold a job of the rule."""
         if row.rule in ON_THE_HOST:
             return 1
+        if row.processes is not None:
+            return row.processes
         return max(1, math.ceil(row.work.memory / self.device.memory))
 
     @property
@@ -82,7 +86,11 @@ def plan_study(study: Study, jobs: Mapping[str, int], root: Path, device: str | 
         device: "cpu", "gpu", or None: by the size of the teacher.
     """
     planner = planner_of(study, root, device)
-    rows = tuple(Row(rule, number, planner.of(rule, number)) for rule, number in jobs.items())
+    rows = []
+    for rule, number in jobs.items():
+        shared = planner.shared(rule)
+        processes = None if shared is None else shared.processes
+        rows.append(Row(rule, number, planner.of(rule, number), processes))
     ordered = sorted(rows, key=lambda row: -row.jobs * row.work.seconds)
     return Plan(study.study, planner.device, planner.teacher.source, tuple(ordered))
 

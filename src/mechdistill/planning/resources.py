@@ -6,8 +6,9 @@ numbers of the study; a cluster stops what goes beyond its request, so more is a
 - **memory**: 3.5 times the planned, beyond 3.6 GiB a quarter and 8 GiB more than planned, and
   what Snakemake and the run wrapper hold beside the script; at least 4 GB;
 - **time**: four times the planned and ten minutes, in steps of ten minutes; at least 30;
-- **graphics cards**: none, unless the plan is for them (a teacher of 10^9 parameters or more); then
-  as many as hold the planned memory of a job that runs a model. One for a `t5` simulator.
+- **graphics cards**: only jobs that compute on them: one for a `t5` simulator, and for a student of
+  `distil.deepspeed` one a process, as many as hold it, where the plan is for cards. All other jobs
+  compute on a core, and are planned on one.
 
 A further attempt of a job that failed gets twice the memory and the time of the one before.
 """
@@ -15,8 +16,9 @@ A further attempt of a job that failed gets twice the memory and the time of the
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from mechdistill.planning.device import CPU
 from mechdistill.planning.work import Planner
 
 MEMORY_FACTOR = 3.5
@@ -42,9 +44,6 @@ READERS_MEMORY = 10_000
 READERS_MINUTES = 240
 SIMULATORS = ("train_simulator", "simulate_answers")
 """Rules that run the model which predicts answers; a `t5` takes a graphics card where it is."""
-
-SERVED = "ask_teacher_server"
-"""Its cards are the server's; itself it reads one answer."""
 
 
 @dataclass(frozen=True)
@@ -75,21 +74,27 @@ def needs_of(rule: str, planner: Planner | None) -> Needs:
         return Needs()
     if rule in READERS:
         return Needs(READERS_MEMORY, READERS_MINUTES)
-    work = planner.of(rule, 1)  # of one job of several models: the teacher's
-    held = min(MEMORY_FACTOR * work.memory, LARGE_MEMORY_FACTOR * work.memory + LARGE_MEMORY_MORE)
-    minutes = START_MINUTES + TIME_FACTOR * work.seconds / 60
+    shared = planner.shared(rule)
+    on_core = replace(planner, device=CPU)
+    work = on_core.of(rule, 1)  # of one job of several models: the teacher's
+    memory, seconds = work.memory, work.seconds
+    if shared is not None and not math.isinf(planner.device.memory):
+        memory, seconds = shared.host, planner.of(rule, 1).seconds
+    held = min(MEMORY_FACTOR * memory, LARGE_MEMORY_FACTOR * memory + LARGE_MEMORY_MORE)
+    minutes = START_MINUTES + TIME_FACTOR * seconds / 60
     return Needs(
         max(LEAST_MEMORY, math.ceil((held + BESIDE) / 1e8) * 100),
         max(LEAST_MINUTES, math.ceil(minutes / STEP_MINUTES) * STEP_MINUTES),
-        _gpus(rule, planner, work.memory if work.flops else 0.0),
+        _gpus(rule, planner),
     )
 
 
-def _gpus(rule: str, planner: Planner, memory: float) -> int:
-    """As many as hold `memory` bytes of a model; none where the plan is for a processor."""
+def _gpus(rule: str, planner: Planner) -> int:
+    """Of rules that compute on cards alone."""
     simulator = planner.study.evaluate.simulator
     if rule in SIMULATORS and simulator is not None:
         return int(simulator.kind == "t5")
-    if rule == SERVED or math.isinf(planner.device.memory):
+    shared = planner.shared(rule)
+    if shared is None or math.isinf(planner.device.memory):
         return 0
-    return math.ceil(memory / planner.device.memory)
+    return shared.processes

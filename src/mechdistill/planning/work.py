@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mechdistill.planning.device import CPU, GPU, LARGE, Device
+from mechdistill.planning.partitioned import Partition, partition
 from mechdistill.planning.sizes import Model, Sizes, sizes_of, student_of, teacher_of
 from mechdistill.study import Study
 
@@ -23,6 +25,8 @@ CORRUPTIONS = 4
 """Twin and phase of each pair of runs (K1, K2, and the sham in both phases)."""
 FAMILIES = 6
 """Kinds of decisions in the reasoning and in the answer."""
+PARTITIONED = "train_student"
+"""The rule that computes in several processes under distil.deepspeed."""
 RANKINGS = 9
 """Orders of heads of a phase that are patched in bins, beside random draws."""
 
@@ -73,6 +77,21 @@ class Planner:
         planned = self._models(rule, jobs)
         base = Work(seconds=START, memory=BARE)
         return base if planned is None else base + planned
+
+    def shared(self, rule: str) -> Partition | None:
+        """How a job of the rule is partitioned over processes (distil.deepspeed), if it is."""
+        distil = self.study.distil
+        if rule != PARTITIONED or distil.deepspeed is None:
+            return None
+        return partition(
+            self.student,
+            distil.deepspeed,
+            batch_size=distil.training.batch_size,
+            text=self.sizes.text,
+            learnt=self.sizes.reasoning,
+            room=self.device.memory,
+            logit_bytes=DISTILLED_LOGIT_BYTES,
+        )
 
     def _models(self, rule: str, jobs: int) -> Work | None:
         study, teacher, student = self.study, self.teacher, self.student
@@ -132,7 +151,17 @@ class Planner:
             case "pool_student_heads":
                 return self._read(student, 2 * notes.ranking)
             case "train_student":
-                return self._distil(distil.training.steps)
+                whole = self._distil(distil.training.steps)
+                shared = self.shared(rule)
+                if shared is None:
+                    return whole
+                return replace(
+                    whole,
+                    seconds=whole.seconds / shared.processes,
+                    memory=shared.host
+                    if math.isinf(self.device.memory)
+                    else shared.processes * shared.device,
+                )
             case "try_setting":
                 return self._distil(distil.tuning.steps) + self._generate(student, notes.validation)
             case "decode_model":
