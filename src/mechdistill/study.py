@@ -335,6 +335,13 @@ class Training(Section):
         return self
 
 
+class StudentTraining(Training):
+    """The same of students, with what their weights are held in."""
+
+    weights: Literal["float32", "bfloat16"]
+    """Of weights, gradients and the optimiser's state."""
+
+
 class TeacherTraining(Training):
     """How the teacher is trained from scratch."""
 
@@ -648,9 +655,9 @@ class Distil(Section):
     student: Architecture
     student_tokenizer: StudentTokenizer | None
     """Null: the teacher's."""
-    base: Training
+    base: StudentTraining
     """Of the base student, on notes and label names without reasoning."""
-    training: Training
+    training: StudentTraining
     """Of a student, on the teacher's traces."""
     deepspeed: DeepSpeed | None
     """Null: each student in one process."""
@@ -681,6 +688,15 @@ class Distil(Section):
             raise ValueError(
                 f"training.batch_size is {self.training.batch_size}: it must be a multiple of "
                 f"deepspeed.micro_batch, which is {self.deepspeed.micro_batch}"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _has_one_precision(self) -> Self:
+        if self.deepspeed is not None and self.training.weights != "float32":
+            raise ValueError(
+                f"training.weights is {self.training.weights} and deepspeed is not null: "
+                "DeepSpeed's own precision is deepspeed.precision; leave weights at float32"
             )
         return self
 

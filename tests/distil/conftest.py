@@ -237,6 +237,7 @@ TRAINING = {
     "warmup_steps": 4,
     "clip": 1.0,
     "checkpoint_every": 5,
+    "weights": "float32",
 }
 ROOT = Path(__file__).parents[2]
 

@@ -24,6 +24,7 @@ SETTINGS: dict[str, Any] = {
     "warmup_steps": 3,
     "clip": 1.0,
     "checkpoint_every": 10,
+    "weights": "float32",
 }
 VOCABULARY, WIDTH, TOKENS = 7, 8, 20
 

@@ -22,6 +22,7 @@ from mechdistill.distil.trainer import TrainingSettings, optimiser_of, train
 from mechdistill.models.checkpoints import Checkpoint
 from mechdistill.models.identity import run_identity
 from mechdistill.models.loading import build_model, save_model
+from mechdistill.models.precision import to_precision
 from mechdistill.parameters import Parameters
 
 
@@ -50,6 +51,7 @@ def main() -> None:
         max_positions=MAX_POSITIONS,
         seed=args.seed,
     )
+    model = to_precision(model, settings.weights)
     texts = stream(
         read_label_space(args.label_space),
         WorldSettings.of(p["seed"], p["data.world"]),
@@ -62,7 +64,7 @@ def main() -> None:
     checkpoint = Checkpoint(args.checkpoint, identity)
     engine = OneProcess(model, optimiser_of(model, settings), checkpoint, settings.clip)
     history, _ = train(engine, objective, settings, "base student step")
-    save_model(model, args.model, args.model_config)
+    save_model(to_precision(model, "float32"), args.model, args.model_config)
     write_table(args.curve, history.frame())
     checkpoint.discard()
 

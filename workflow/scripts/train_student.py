@@ -86,6 +86,7 @@ def main() -> None:
             "teacher_generations": trained.teacher_generations,
             "settings_tried": tried,
             "settings": settings,
+            "weights": training.weights,
             "left_out": list(trained.left_out),
             **trained.engine,
         },

@@ -69,7 +69,7 @@ class Engine(Protocol):
 
 
 class OneProcess:
-    """A model in the memory of this process, trained in fp32.
+    """A model in the memory of this process, trained in the format of its weights.
 
     Args:
         model: at its initial weights, also when a checkpoint is there to go on from.

@@ -26,6 +26,7 @@ from mechdistill.heads.pools import read_pools
 from mechdistill.models.checkpoints import Checkpoint
 from mechdistill.models.identity import run_identity
 from mechdistill.models.loading import load_model, with_weights
+from mechdistill.models.precision import to_precision
 from mechdistill.parameters import Parameters
 from mechdistill.traces.store import read_traces
 
@@ -99,7 +100,7 @@ def train_student(
         )
     traces = read_traces(files.traces, "training")
     tokenizer = load_tokenizer(files.tokenizer)
-    model = load_model(files.base, files.config).train()
+    model = to_precision(load_model(files.base, files.config).train(), settings.weights)
     method.read(Material(tokenizer, model, files.needs))
     targets = method.targets(read_targets(files.targets))
     sequences = targets.aligned(method.prepare(traces))
@@ -137,7 +138,7 @@ def train_student(
         weights = engine.whole_weights()
         model = None if weights is None else with_weights(files.base, files.config, weights)
     else:
-        method.finish(model)
+        method.finish(to_precision(model, "float32"))
     written = len(traces) + method.further_generations()
     left_out = (*method.left_out(), *targets.left_out())
     return Trained(model, history, spent, written, left_out, engine.about()), engine

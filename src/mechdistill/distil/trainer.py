@@ -33,6 +33,8 @@ class TrainingSettings:
     clip: float
     """Largest gradient norm."""
     checkpoint_every: int
+    weights: str
+    """Format of weights, gradients and the optimiser's state."""
 
     @classmethod
     def of(cls, section: Mapping[str, Any]) -> TrainingSettings:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
@@ -42,3 +43,8 @@ def recovery_rows(recovery: pd.DataFrame | None, pool_size: int) -> list[dict[st
                 }
             )
     return rows
+
+
+def trained_weights(budgets: Mapping[Any, Mapping[str, Any]]) -> str:
+    """Formats of the weights that students were trained in, as their budgets record it."""
+    return ", ".join(sorted({str(one["weights"]) for one in budgets.values() if "weights" in one}))

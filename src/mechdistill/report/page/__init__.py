@@ -35,7 +35,7 @@ from mechdistill.report.page.origin import Origin
 from mechdistill.report.page.printed import SOURCE as PRINTED
 from mechdistill.report.page.printed import Ours, printed_tables
 from mechdistill.report.rankings import name
-from mechdistill.report.recovery import recovery_rows
+from mechdistill.report.recovery import recovery_rows, trained_weights
 from mechdistill.report.tables import build, to_html
 from mechdistill.report.worked_example import WorkedExample
 
@@ -139,6 +139,7 @@ def render(page: Page) -> str:
         set_rows=page_rows.set_rows(page.head_sets),
         knock_in_rows=knock_in_rows(page.knock_in, page.knock_in_pairs),
         recovery_rows=recovery_rows(tables.get("recovery"), design.pool_size),
+        student_weights=trained_weights(evidence.budgets),
         overlaps=[*map(page_rows.overlap_row, overlaps(page.head_effects))],
         false_discovery=percent(100 * page.parameters["patching"]["false_discovery"]),
         statuses=page_rows.status_rows(tables["predictions"]),
