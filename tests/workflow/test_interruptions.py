@@ -29,9 +29,9 @@ def driver(*targets: str) -> tuple[str, ...]:
     return ("mechdistill.reproduce", "--study", STUDY, "--cores", "1", *targets)
 
 
-def started(checkout: Checkout, target: str, rule: str) -> tuple[subprocess.Popen[str], list[str]]:
+def started(checkout: Checkout, target: str, rule: str) -> subprocess.Popen[str]:
     """The driver, a second after the job of `rule` that makes `target` has begun."""
-    (checkout.root / target).unlink()
+    (checkout.root / target).unlink(missing_ok=True)
     process = checkout.start(*driver(target))
     assert process.stdout is not None
     lines = []
@@ -39,13 +39,13 @@ def started(checkout: Checkout, target: str, rule: str) -> tuple[subprocess.Pope
         lines.append(line)
         if f"] {rule}" in line and "| started" in line:
             time.sleep(1)
-            return process, lines
+            return process
     raise AssertionError("".join(lines))
 
 
 def script_of(process: subprocess.Popen[str]) -> psutil.Process:
     """The process of the one script at work: one of its own, or forked from the warm one."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while True:
         children = psutil.Process(process.pid).children(recursive=True)
         warm = {child.pid for child in children if "mechdistill.provenance.warm" in command(child)}
@@ -69,7 +69,7 @@ def command(process: psutil.Process) -> list[str]:
 
 
 def wait_until_idle(checkout: Checkout) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while at_work(checkout):
         assert time.monotonic() < deadline, f"still at work: {at_work(checkout)}"
         time.sleep(0.2)
@@ -84,64 +84,57 @@ def goes_on(checkout: Checkout, target: str, before: dict[str, str]) -> None:
     assert checkout.planned() <= tell_the_budgets
 
 
-@pytest.mark.parametrize(
-    ("number", "target", "rule"),
-    [
-        (signal.SIGINT, TEACHER, "train_teacher"),  # Ctrl-C
-        (signal.SIGTERM, STUDENT, "train_student"),  # a machine that is shut down
-    ],
-)
-def test_stopped_amid_training(
-    copy_of_smoke: Checkout, number: signal.Signals, target: str, rule: str
-) -> None:
-    before = digests(copy_of_smoke)
-    process, _ = started(copy_of_smoke, target, rule)
+def stopped_by(number: signal.Signals, process: subprocess.Popen[str]) -> None:
     process.send_signal(number)
-    output, _ = process.communicate(timeout=60)
+    output, _ = process.communicate(timeout=120)
     assert process.returncode == 130, output
     assert "Stopped. What was finished is kept" in output
     assert "Traceback" not in output
-    wait_until_idle(copy_of_smoke)
-    goes_on(copy_of_smoke, target, before)
 
 
-@pytest.mark.parametrize(
-    ("victim", "target", "rule"),
-    [("driver", TEACHER, "train_teacher"), ("snakemake", STUDENT, "train_student")],
-)
-def test_kill_9_amid_training(copy_of_smoke: Checkout, victim: str, target: str, rule: str) -> None:
-    before = digests(copy_of_smoke)
-    process, _ = started(copy_of_smoke, target, rule)
-    if victim == "driver":
-        process.kill()
-    else:
-        children = psutil.Process(process.pid).children()
-        (snakemake,) = (child for child in children if "snakemake" in child.cmdline())
-        snakemake.kill()
-    process.communicate(timeout=60)
+def killed_9(victim: psutil.Process, process: subprocess.Popen[str]) -> str:
+    victim.kill()
+    output, _ = process.communicate(timeout=120)
     assert process.returncode != 0
-    wait_until_idle(copy_of_smoke)
-    goes_on(copy_of_smoke, target, before)
+    return output
 
 
-def test_script_killed_for_memory_is_explained(copy_of_smoke: Checkout) -> None:
+def snakemake_of(process: subprocess.Popen[str]) -> psutil.Process:
+    children = psutil.Process(process.pid).children()
+    (snakemake,) = (child for child in children if "snakemake" in child.cmdline())
+    return snakemake
+
+
+def test_one_training_stopped_and_killed_in_every_way(copy_of_smoke: Checkout) -> None:
+    """In turn, since the teacher's training is the dear part; each start goes on from the last."""
     before = digests(copy_of_smoke)
-    process, _ = started(copy_of_smoke, STUDENT, "train_student")
-    script_of(process).kill()
-    output, _ = process.communicate(timeout=60)
-    assert process.returncode == 1
-    assert "FAILED: the script was ended by SIGKILL" in output
-    assert "What to do: if the memory was full" in output
-    goes_on(copy_of_smoke, STUDENT, before)
 
-
-def test_second_run_beside_a_first_is_refused(copy_of_smoke: Checkout) -> None:
-    process, _ = started(copy_of_smoke, TEACHER, "train_teacher")
+    process = started(copy_of_smoke, TEACHER, "train_teacher")
     second = copy_of_smoke.run(*driver(TEACHER))
     assert second.returncode == 1
     assert "a run is already at work" in second.stdout
-    process.send_signal(signal.SIGINT)
-    process.communicate(timeout=60)
+    stopped_by(signal.SIGINT, process)  # Ctrl-C
+    wait_until_idle(copy_of_smoke)
+
+    process = started(copy_of_smoke, TEACHER, "train_teacher")
+    stopped_by(signal.SIGTERM, process)  # a machine that is shut down
+    wait_until_idle(copy_of_smoke)
+
+    process = started(copy_of_smoke, TEACHER, "train_teacher")
+    killed_9(psutil.Process(process.pid), process)
+    wait_until_idle(copy_of_smoke)
+
+    process = started(copy_of_smoke, TEACHER, "train_teacher")
+    killed_9(snakemake_of(process), process)
+    wait_until_idle(copy_of_smoke)
+
+    process = started(copy_of_smoke, TEACHER, "train_teacher")
+    output = killed_9(script_of(process), process)
+    assert process.returncode == 1
+    assert "FAILED: the script was ended by SIGKILL" in output
+    assert "What to do: if the memory was full" in output
+
+    goes_on(copy_of_smoke, TEACHER, before)
 
 
 def test_truncated_artifact_is_named_and_the_remedy_works(copy_of_smoke: Checkout) -> None:

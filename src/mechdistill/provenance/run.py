@@ -96,11 +96,11 @@ class Interrupted(Exception):
 
 def main(arguments: Sequence[str]) -> int:
     """Run one job; exit status 0, 1 after an error, 130 when interrupted."""
-    job = parse(arguments)
+    job, above = parse(arguments), _Above()
     job.log.parent.mkdir(parents=True, exist_ok=True)
     with job.log.open("wb", buffering=0) as log:  # unbuffered: a full disk shows at once
         try:
-            run(job, log)
+            run(job, log, above)
         except InputError as error:
             say(job, log, f"FAILED: {error.what}")
             say(job, log, f"  What to do: {error.remedy}")
@@ -135,7 +135,7 @@ def parse(arguments: Sequence[str]) -> Job:
     return Job(**vars(parsed), script=command[0], arguments=command[1:])
 
 
-def run(job: Job, log: RawIOBase) -> None:
+def run(job: Job, log: RawIOBase, above: _Above) -> None:
     """Run the script of `job` and write the record.
 
     Raises:
@@ -154,7 +154,7 @@ def run(job: Job, log: RawIOBase) -> None:
     inputs = record.describe_files(job.inputs)
     started = datetime.now(UTC)
     clock = time.monotonic()
-    report = _run_script(job, log)
+    report = _run_script(job, log, above)
     wall = time.monotonic() - clock
     for output in job.outputs:
         if not Path(output).is_file():
@@ -220,14 +220,14 @@ def _show(line: str) -> None:
     os.write(sys.stdout.fileno(), line.encode())
 
 
-def _run_script(job: Job, log: RawIOBase) -> dict[str, Any]:
+def _run_script(job: Job, log: RawIOBase, above: _Above) -> dict[str, Any]:
     """Start the script, pass its output on, and return what it reports."""
     with tempfile.TemporaryDirectory(prefix="mechdistill-") as folder:
         report = Path(folder) / "report.json"
         arguments = [str(report), job.script, *job.arguments, "--params", job.params]
         child = start_script(arguments, os.environ, job.threads, Path.cwd())
         assert child.stdout is not None
-        with _stopping(child) as stopped:
+        with _stopping(child, above) as stopped:
             for line in child.stdout:
                 if not job.restricted or harmless(line.rstrip("\n")):
                     say(job, log, line.rstrip("\n"))
@@ -311,8 +311,9 @@ def _explain_end(status: int) -> tuple[str, str]:
 class _stopping:
     """Within the block, an interrupt or the end of the waiting process stops the child."""
 
-    def __init__(self, child: subprocess.Popen[str] | WarmScript) -> None:
+    def __init__(self, child: subprocess.Popen[str] | WarmScript, above: _Above) -> None:
         self._child = child
+        self._above = above
         self._stopped = False
         self._over = threading.Event()
 
@@ -336,12 +337,24 @@ class _stopping:
 
     def _watch(self) -> None:
         """Snakemake killed with -9 leaves its jobs running: they end themselves."""
-        parent = os.getppid()
-        waiting = _snakemake_above()
         while not self._over.wait(0.5):
-            if os.getppid() != parent or (waiting is not None and _has_ended(waiting)):
+            if self._above.is_gone():
                 self._stop()
                 return
+
+
+class _Above:
+    """What waits for this job, looked up as it begins: it can be killed before the script starts."""
+
+    def __init__(self) -> None:
+        self._parent = os.getppid()
+        self._snakemake = _snakemake_above()
+
+    def is_gone(self) -> bool:
+        """Whether the parent or Snakemake has ended."""
+        if os.getppid() != self._parent:
+            return True
+        return self._snakemake is not None and _has_ended(self._snakemake)
 
 
 def _has_ended(process: psutil.Process) -> bool:
