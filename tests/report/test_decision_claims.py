@@ -71,6 +71,56 @@ def test_attribution_is_judged_at_every_kind_of_decision(build, ends, verdict):
     assert "at least 80 %" in outcome.note
 
 
+class TestKnockIn:
+    """All heads of the donor move the margin from -4 to 4."""
+
+    def frame(self, size, *, top=4.0, by_random=0.5, null=0.2):
+        rows = [
+            ("region", "reasoning", name, ranking, size, draw, note, donor, -4.0, 4.0, patched)
+            for name, ranking, moved in (
+                ("", "top", top),
+                ("", "random", by_random),
+                ("same_way", "top", null),
+            )
+            for draw in range(2 if ranking == "random" else 1)
+            for note, jitter in zip(NOTES, noise())
+            for donor in ("d1", "d2")
+            for patched in [-4.0 + moved + jitter * (draw + (1 if name else 2))]
+        ]
+        columns = ["kind", "segment", "null", "ranking", "bin", "draw", "example", "donor"]
+        return pd.DataFrame(rows, columns=[*columns, "start", "end", "patched"])
+
+    def outcome(self, build, size=None, **options):
+        frame = self.frame(size or build.design.few_heads, **options)
+        return decisions.knock_in_carries_the_decision(build.evidence(knock_in=frame))
+
+    def test_holds_where_the_donor_moves_the_margin_more_than_both_controls(self, build):
+        outcome = self.outcome(build)
+        assert outcome.decided is Verdict.HOLDS
+        effects = [part.estimate.effect for part in outcome.parts]
+        assert effects == pytest.approx([3.5, 3.8], abs=0.1)
+        assert "region decisions in the reasoning: 50 %" in outcome.note
+
+    @pytest.mark.parametrize("control", ["by_random", "null"])
+    def test_fails_where_a_control_moves_it_more(self, build, control):
+        assert self.outcome(build, **{control: 6.0}).decided is Verdict.DOES_NOT_HOLD
+        assert self.outcome(build, **{control: 4.0}).decided is Verdict.NO_DIFFERENCE
+
+    def test_undecided_with_a_single_recipient(self, build):
+        frame = self.frame(build.design.few_heads).query("example == 'n00'")
+        outcome = decisions.knock_in_carries_the_decision(build.evidence(knock_in=frame))
+        assert outcome.decided is Verdict.UNDECIDED
+
+    def test_not_tested_without_small_sets_or_controls(self, build):
+        with pytest.raises(NotTested, match="a quarter"):
+            self.outcome(build, size=build.design.few_heads + 1)
+        alone = self.frame(build.design.few_heads).query("ranking == 'top' and null == ''")
+        with pytest.raises(NotTested, match="no controls"):
+            decisions.knock_in_carries_the_decision(build.evidence(knock_in=alone))
+        with pytest.raises(NotTested, match="another note's context"):
+            decisions.knock_in_carries_the_decision(build.evidence())
+
+
 class TestNulls:
     """Two heads move region decisions, a third nothing."""
 

@@ -258,6 +258,7 @@ rule judge_claims:
         head_effects="<results>/patching/head_effects.parquet",
         attribution="<results>/patching/attribution_agreement.parquet",
         head_sets="<results>/patching/head_sets.parquet",
+        knock_in="<results>/patching/knock_in.parquet",
         traces="<results>/teacher/traces.parquet",
         examples="<results>/data/examples.parquet",
         label_space="<results>/data/label_space.json",
@@ -299,6 +300,7 @@ rule judge_claims:
             " --comparisons {input.comparisons} --events {input.events}"
             " --ablation {input.ablation} --head-effects {input.head_effects}"
             " --attribution {input.attribution} --head-sets {input.head_sets}"
+            " --knock-in {input.knock_in}"
             " --config {input.config} --traces {input.traces}"
             " --examples {input.examples} --label-space {input.label_space}"
             " --tokenizer {input.tokenizer} --budgets {input.budgets}"

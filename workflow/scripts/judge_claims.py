@@ -2,7 +2,7 @@
 
 Inputs: --head-scores, --rankings, --reliability, --dynamics, --attention-rows, --margin,
 --generated, --manipulation, --scores, --curves, --corpus, --comparisons, --events, --ablation,
---head-effects, --attribution, --head-sets; --budgets (one a student,
+--head-effects, --attribution, --head-sets, --knock-in; --budgets (one a student,
 .../METHOD/seedSEED/budget.json); --config, --traces (the teacher's), --examples, --label-space,
 --tokenizer; --lists (patching with several lengths of candidate lists, where they are swept).
 Outputs: --claims (CSV, one row a claim, its variants and our checks beside).
@@ -31,6 +31,7 @@ TABLES = (
     *("head_scores", "rankings", "reliability", "dynamics", "attention_rows"),
     *("margin", "generated", "manipulation", "scores", "curves", "corpus", "comparisons"),
     *("events", "ablation", "head_effects", "attribution", "head_sets"),
+    "knock_in",
 )
 
 

@@ -72,6 +72,10 @@ COLUMNS: dict[str, tuple[str, ...]] = {
         *("recovery", "ci_low", "ci_high", "gain", "gain_low", "gain_high"),
         *("ratio", "ratio_low", "ratio_high"),
     ),
+    "knock_in": (
+        *("kind", "segment", "null", "ranking", "bin", "draw", "example", "donor"),
+        *("start", "end", "patched"),
+    ),
     "scores": ("model", "method", "seed", "example", "metric", "value"),
     "corpus": ("model", "method", "seed", "metric", "value"),
     "predictions": ("model", "method", "seed", "example", "gold", "predicted", "status"),
@@ -88,7 +92,7 @@ MAY_BE_EMPTY = frozenset(
     {
         *("reliability", "causal_agreement", "dynamics", "attention_rows"),
         *("generated", "manipulation", "patching_summary", "curves"),
-        *("events", "ablation", "head_effects", "attribution", "head_sets", "recovery"),
+        *("events", "ablation", "head_effects", "attribution", "head_sets", "recovery", "knock_in"),
     }
 )
 """Tables that have no rows where models decide nothing; claims on them are then not tested."""
@@ -112,6 +116,7 @@ CONTENT = {
     "attribution": "attribution against ablation",
     "head_sets": "sets of heads ablated at decisions",
     "recovery": "causal recovery of students",
+    "knock_in": "outputs of heads put into another note's context",
     "scores": "scores of test notes",
     "curves": "Focus and Confusion along the reasoning",
     "corpus": "scores of the whole test split",

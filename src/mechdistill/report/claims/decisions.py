@@ -68,9 +68,40 @@ def attribution_ranks_as_ablation(evidence: Evidence) -> Outcome:
     )
 
 
-@claim("V03")
+@claim("V03", "knock_in")
 def knock_in_carries_the_decision(evidence: Evidence) -> Outcome:
-    raise NotTested("no heads' outputs were put into another note's context")
+    """The donor's outputs move the margin: more than random heads', and than those of a like note.
+
+    Read at the largest number of heads up to a quarter of all; pairs are averaged by recipient.
+    """
+    rows = evidence.table("knock_in")
+    few = rows[rows["bin"] <= evidence.design.few_heads]
+    if few.empty:
+        raise NotTested("no set of at most a quarter of the heads was knocked in")
+    size = int(few["bin"].max())
+    moved = few[few["bin"] == size].assign(
+        moved=lambda own: own["patched"] - own["start"], whole=lambda own: own["end"] - own["start"]
+    )
+    parts, shares = [], []
+    for (kind, segment), own in moved.groupby(FAMILY, sort=False):
+        where = f"{kind} decisions in the {segment}"
+        each = own.pivot_table(index="example", columns=["null", "ranking"], values="moved")
+        for name, control in ((f"random {size}", ("", "random")), ("null", ("same_way", "top"))):
+            if {("", "top"), control} <= set(each.columns):
+                beyond = each["", "top"] - each[control]
+                estimate = evidence.design.bootstrap.mean(beyond, "logits")
+                parts.append(Part(f"{where}, top {size} minus {name}", estimate, +1))
+        of_donor = own[(own["null"] == "") & (own["ranking"] == "top")]
+        whole = float(of_donor.groupby("example")["whole"].mean().mean())
+        if whole > 0 and ("", "top") in each.columns:
+            shares.append(f"{where}: {percent(100 * float(each['', 'top'].mean()) / whole)}")
+    if not parts:
+        raise NotTested("no controls were knocked in beside the top heads")
+    return Outcome(
+        tuple(parts),
+        f"Share of the way that all heads' outputs go: {'; '.join(shares) or 'not defined'}."
+        " The null is a note that decides as the recipient does.",
+    )
 
 
 @claim("V04", "ablation", "head_effects")
