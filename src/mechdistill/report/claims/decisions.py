@@ -240,19 +240,19 @@ def supervision_at_events(evidence: Evidence) -> Outcome:
 
 @claim("V10")
 def recovery_across_families(evidence: Evidence) -> Outcome:
-    raise NotTested("causal recovery of a student of another family was not measured")
+    raise NotTested("the claims judge no causal recovery of students of another family")
 
 
 @claim("V11")
 def recovery_within_the_family(evidence: Evidence) -> Outcome:
-    raise NotTested("causal recovery of a student of the teacher's family was not measured")
+    raise NotTested("the claims judge no causal recovery of students of the teacher's family")
 
 
 @claim("V12")
 def no_task_difference_in_bfloat16(evidence: Evidence) -> Outcome:
-    raise NotTested("no students of version 2's method were trained with bf16 weights")
+    raise NotTested("the claims judge no students of version 2's method with bf16 weights")
 
 
 @claim("V13")
 def task_cost_in_float32(evidence: Evidence) -> Outcome:
-    raise NotTested("no students of version 2's method were trained with fp32 weights")
+    raise NotTested("the claims judge no students of version 2's method with fp32 weights")
