@@ -613,6 +613,14 @@ class Cwt(Section):
     """Whether the teacher's distributions are matched as well."""
 
 
+class Mistill(Section):
+    """MISTILL: weights of the attention's divergence at decision events, by kind."""
+
+    region: Weight
+    within: Weight
+    departure: Weight
+
+
 class Tuning(Section):
     """How the weights of each method are chosen, on the validation notes."""
 
@@ -670,6 +678,7 @@ class Distil(Section):
     morsd: Morsd
     semcot: Semcot
     cwt: Cwt
+    mistill: Mistill
     tuning: Tuning
     teacher_top_k: Count
     """Log-probabilities kept a position; the rest is one bucket."""

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 import torch
 
+from mechdistill.artifacts import write_table
 from mechdistill.data.examples import Example, draw_cases, example_of, write_examples
 from mechdistill.data.labels import LabelSpace, build_label_space, write_label_space
 from mechdistill.data.tokenizer import (
@@ -21,6 +23,7 @@ from mechdistill.data.tokenizer import (
     save_tokenizer,
 )
 from mechdistill.data.world import WorldSettings
+from mechdistill.distil.event_pools import FAMILIES
 from mechdistill.distil.methods import declared_needs, declared_parameters
 from mechdistill.distil.samples import write_samples
 from mechdistill.distil.sequences import TrainingSequence
@@ -212,6 +215,9 @@ METHOD_SETTINGS: dict[str, Any] = {
     "distil.cwt.chunks": 4,
     "distil.cwt.chunker": "search",
     "distil.cwt.with_kl": False,
+    "distil.mistill.region": 0.3,
+    "distil.mistill.within": 0.2,
+    "distil.mistill.departure": 0.1,
 }
 """A value of every parameter that a method declares."""
 NEEDS = {
@@ -219,6 +225,7 @@ NEEDS = {
     "sample_targets": "sample_targets.safetensors",
     "difficulty": "difficulty.parquet",
     "reasoning_encoder": "encoder.safetensors",
+    "event_targets": "event_targets.safetensors",
 }
 ENCODER = {
     "layers": 5,
@@ -240,6 +247,25 @@ TRAINING = {
     "weights": "float32",
 }
 ROOT = Path(__file__).parents[2]
+
+
+def head_effects() -> pd.DataFrame:
+    """Of a teacher of 2 layers: in the reasoning three heads count at regions and one within."""
+    counting = {
+        ("region", "reasoning"): {(0, 1): 3.0, (1, 2): 1.0, (1, 3): 0.5},
+        ("within", "reasoning"): {(1, 0): 2.0},
+    }
+    rows = [
+        {
+            **{"kind": kind, "segment": segment, "layer": layer, "head": head},
+            "excess": counting.get((kind, segment), {}).get((layer, head), -0.1),
+            "above_null": (layer, head) in counting.get((kind, segment), {}),
+        }
+        for kind, segment in FAMILIES
+        for layer in range(2)
+        for head in range(4)
+    ]
+    return pd.DataFrame(rows)
 
 
 def run_script(name: str, arguments: list[str]) -> None:
@@ -296,6 +322,18 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
         ],
     )
     _write_what_some_methods_need(study, examples, tokenizer, space)
+    write_table(folder / "head_effects.parquet", head_effects())
+    run_script(
+        "cache_event_targets",
+        [
+            *("--model", str(folder / "teacher.safetensors")),
+            *("--config", str(folder / "teacher.json")),
+            *("--effects", str(folder / "head_effects.parquet")),
+            *study.data_arguments(),
+            *("--events", str(folder / NEEDS["event_targets"])),
+            *("--params", '{"heads.pool_size": 2, "heads.batch_size": 5}'),
+        ],
+    )
     (folder / "teacher.safetensors").unlink()
     run_script(
         "train_base_student",

@@ -35,6 +35,40 @@ rule cache_targets:
         )
 
 
+# The teacher's attention at decision events, for methods that declare `needs = ("event_targets",)`.
+
+
+rule cache_event_targets:
+    input:
+        **OTHER_TOKENIZER,
+        model="<results>/teacher/model.safetensors",
+        config="<results>/teacher/config.json",
+        effects="<results>/patching/head_effects.parquet",
+        traces="<results>/teacher/traces.parquet",
+        examples="<results>/data/examples.parquet",
+        label_space="<results>/data/label_space.json",
+        tokenizer="<results>/data/tokenizer.json",
+    output:
+        events="<results>/distil/event_targets.safetensors",
+    log:
+        "<logs>/cache_event_targets.log",
+    conda:
+        "../../envs/environment.yml"
+    resources:
+        **needs("cache_event_targets"),
+    params:
+        p=parameters("heads.pool_size", "heads.batch_size"),
+        code=code("cache_event_targets"),
+    shell:
+        job(
+            "cache_event_targets.py --model {input.model} --config {input.config}"
+            " --effects {input.effects} --traces {input.traces}"
+            " --examples {input.examples} --label-space {input.label_space}"
+            " --tokenizer {input.tokenizer} --events {output.events}"
+            + " --student-tokenizer {input.student_tokenizer}" * bool(OTHER_TOKENIZER)
+        )
+
+
 # Random heads in place of the pools, for methods that declare `pools = "random"`.
 
 

@@ -34,7 +34,8 @@ def needs_of_method(method):
             f"{method_file(method)}: needs: no rule makes {unknown[0]!r}\n"
             f"  What to do: name some of {', '.join(NEEDS)}, or add it to NEEDS of methods.smk"
         )
-    if declared_needs(method) and STUDY.distil.student_tokenizer is not None:
+    in_teacher_tokens = set(declared_needs(method)) & IN_TEACHER_TOKENS
+    if in_teacher_tokens and STUDY.distil.student_tokenizer is not None:
         raise WorkflowError(
             f"distil.methods names {method!r}, which trains on texts in the teacher's tokens, and"
             " distil.student_tokenizer gives the students others\n"
@@ -64,7 +65,10 @@ NEEDS = {
     "sample_targets": "<results>/distil/samples/targets.safetensors",
     "difficulty": "<results>/distil/samples/difficulty-{seed}.parquet",
     "reasoning_encoder": "<results>/distil/reasoning_encoder/encoder.safetensors",
+    "event_targets": "<results>/distil/event_targets.safetensors",
 }
+# Texts that the teacher wrote beyond its traces: students of another tokenizer cannot read them.
+IN_TEACHER_TOKENS = {"samples", "sample_targets", "difficulty", "reasoning_encoder"}
 
 # Now, not when a job asks: an error within a function of wildcards is shown with a traceback.
 PARAMETERS_OF_METHOD = {

@@ -28,6 +28,7 @@ from mechdistill.data.token_ends import TokenEnds, ends_in_text, ends_of_ids, jo
 from mechdistill.data.tokenizer import encode_prompt, encode_trace, spells_its_begin
 from mechdistill.distil.sequences import TrainingSequence, decidable, usable, whole_trace
 from mechdistill.errors import InputError
+from mechdistill.traces.decision_events import DecisionEvent
 from mechdistill.traces.parse import RefinePosition, Trace, parse_trace
 
 
@@ -62,9 +63,33 @@ class Retokenised:
         return pairs
 
     def _is_same(self, first: RefinePosition, second: RefinePosition) -> bool:
-        start, end = self.teacher_ends.spelled(first.query + 1)
-        begin, stop = self.student_ends.spelled(second.query + 1)
-        return first.clause == second.clause and start < stop and begin < end
+        return first.clause == second.clause and self._share_text(first.query, second.query)
+
+    def same_decisions(
+        self, teacher: Sequence[DecisionEvent], student: Sequence[DecisionEvent]
+    ) -> list[tuple[DecisionEvent, DecisionEvent]]:
+        """Decision events of the teacher's trace with the student's that decide the same.
+
+        Same kind, segment, form, pick and count, at tokens that share text: a name has its events
+        where its tokens part from those of the alternatives, which differs between tokenizers.
+        """
+        others = list(student)
+        pairs = []
+        for event in teacher:
+            same = next((other for other in others if self._decides_as(event, other)), None)
+            if same:
+                others.remove(same)
+                pairs.append((event, same))
+        return pairs
+
+    def _decides_as(self, first: DecisionEvent, second: DecisionEvent) -> bool:
+        return _pick(first) == _pick(second) and self._share_text(first.query, second.query)
+
+    def _share_text(self, query: int, other: int) -> bool:
+        """Whether what the teacher predicts at `query` and the student at `other` overlap."""
+        start, end = self.teacher_ends.spelled(query + 1)
+        begin, stop = self.student_ends.spelled(other + 1)
+        return start < stop and begin < end
 
     def teacher_sequence(self) -> TrainingSequence:
         """What the teacher is read at, its rows over groups."""
@@ -206,6 +231,10 @@ def _of_prompt(tokenizer: Any, example: Example) -> TokenEnds:
 def _behind(prompt: str) -> TokenEnds:
     """The space between prompt and trace, where `encode_trace` puts one; it has no token."""
     return TokenEnds(int(bool(prompt) and not prompt[-1].isspace()), (), ())
+
+
+def _pick(event: DecisionEvent) -> tuple[str, str, str, str, int]:
+    return event.kind, event.segment, event.form, event.code, event.repeat
 
 
 def _sinks(ends: TokenEnds) -> list[bool]:

@@ -133,6 +133,8 @@ class Planner:
                 return self._read(teacher, 2 * notes.ranking)
             case "find_events":
                 return self._read(teacher, every)
+            case "cache_event_targets":
+                return self._read(teacher, notes.training)
             case "cache_targets" | "cache_random_targets":
                 return self._read(teacher, notes.training) + self._targets(notes.training)
             case "cache_sample_targets":
