@@ -34,6 +34,7 @@ from mechdistill.provenance.run import Job
 from mechdistill.study import load_study
 from tests.workflow.conftest import REPOSITORY, clone
 from tests.workflow.leaves import (
+    LISTS,
     UNCHANGEABLE,
     ZERO,
     leaves,
@@ -66,13 +67,17 @@ CASES: dict[str, tuple[str, Mapping[str, Any]]] = {
         "smoke",
         {
             "distil": {
-                "methods": ["vanilla_positions", "mech", "unicott", "morsd", "semcot", "cwt"],
+                "methods": [
+                    *("vanilla_positions", "mech", "unicott", "morsd", "semcot", "cwt"),
+                    "mistill",
+                ],
                 "seeds": [0],
                 "tuning": {"settings": 2},
             }
         },
     ),
     "windows": ("smoke", {"teacher": {"architecture": WINDOWS}, "distil": {"student": WINDOWS}}),
+    "lists": ("smoke", {"data": {"candidates": {**LISTS, "sweep": [30]}}}),
     "tokenizer": (
         "smoke",
         {"distil": {"student_tokenizer": {"model": "bpe", "vocabulary": 800}}},
@@ -96,7 +101,8 @@ CASES: dict[str, tuple[str, Mapping[str, Any]]] = {
 AGAIN: dict[str, tuple[str, ...]] = {
     "methods": (
         *("distil.methods", "distil.position_weight", "distil.unicott", "distil.morsd"),
-        *("distil.semcot", "distil.cwt", "distil.tuning", "distil.teacher_top_k"),
+        *("distil.semcot", "distil.cwt", "distil.mistill", "distil.tuning"),
+        "distil.teacher_top_k",
     ),
     "checkpoint": ("data.prompt", "teacher.seed", "traces", "heads.batch_size", "heads.minimum"),
     "articles": ("data.world", "data.prompt", "data.splits"),

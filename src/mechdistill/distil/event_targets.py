@@ -65,7 +65,7 @@ def read_event_targets(path: str | Path) -> EventTargets:
         shapes = tensors["rows.shape"].tolist()
         events = [shape[0] for shape in shapes]
         rows = torch.split(tensors["rows"], [v * n for v, n in shapes])
-        queries, families = (tensors[name].split(events) for name in ("queries", "families"))
+        queries, families = (torch.split(tensors[n], events) for n in ("queries", "families"))
     except (KeyError, RuntimeError, IndexError) as error:
         raise InputError(
             f"{path} is not a cache of the teacher's events ({error})", how_to_make(path)
