@@ -250,7 +250,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def head_effects() -> pd.DataFrame:
-    """Of a teacher of 2 layers: in the reasoning three heads count at regions and one within."""
+    """Of a teacher of 2 layers: three heads count at regions in the reasoning, one elsewhere."""
     counting = {
         ("region", "reasoning"): {(0, 1): 3.0, (1, 2): 1.0, (1, 3): 0.5},
         ("within", "reasoning"): {(1, 0): 2.0},
@@ -258,8 +258,8 @@ def head_effects() -> pd.DataFrame:
     rows = [
         {
             **{"kind": kind, "segment": segment, "layer": layer, "head": head},
-            "excess": counting.get((kind, segment), {}).get((layer, head), -0.1),
-            "above_null": (layer, head) in counting.get((kind, segment), {}),
+            "excess": counting.get((kind, segment), {(0, 2): 1.5}).get((layer, head), -0.1),
+            "above_null": (layer, head) in counting.get((kind, segment), {(0, 2): 1.5}),
         }
         for kind, segment in FAMILIES
         for layer in range(2)

@@ -96,7 +96,7 @@ class _Grid:
             for side in sides
         ]
         done, whole = (
-            np.stack([frame[name].reindex(notes).to_numpy(float) for frame in frames])
+            np.stack([frame[name].reindex(list(notes)).to_numpy(float) for frame in frames])
             for name in ("done", "whole")
         )
         return cls(done, whole)
@@ -112,7 +112,7 @@ def _sides(sets: pd.DataFrame) -> dict[tuple[str, str, int], pd.DataFrame]:
     rows = sets[(sets["mode"] == "ablated") & (sets["ranking"] == "top")]
     rows = rows.assign(done=rows["margin"] - rows["patched"], whole=rows["margin"] - rows["floor"])
     return {
-        (str(kind), str(segment), int(size)): own.set_index("example")[["done", "whole"]]
+        (str(kind), str(segment), int(str(size))): own.set_index("example")[["done", "whole"]]
         for (kind, segment, size), own in rows.groupby(CELL, sort=False)
     }
 
