@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -28,8 +28,10 @@ from mechdistill.data.token_ends import TokenEnds, ends_in_text, ends_of_ids, jo
 from mechdistill.data.tokenizer import encode_prompt, encode_trace, spells_its_begin
 from mechdistill.distil.sequences import TrainingSequence, decidable, usable, whole_trace
 from mechdistill.errors import InputError
-from mechdistill.traces.decision_events import DecisionEvent
 from mechdistill.traces.parse import RefinePosition, Trace, parse_trace
+
+if TYPE_CHECKING:
+    from mechdistill.traces.decision_events import DecisionEvent
 
 
 @dataclass(frozen=True)
