@@ -23,12 +23,12 @@ from mechdistill.data.tokenizer import (
     save_tokenizer,
 )
 from mechdistill.data.world import WorldSettings
-from mechdistill.distil.event_pools import FAMILIES
 from mechdistill.distil.methods import declared_needs, declared_parameters
 from mechdistill.distil.samples import write_samples
 from mechdistill.distil.sequences import TrainingSequence
 from mechdistill.heads.pools import Pool, Pools, write_pools
 from mechdistill.models.loading import build_model, save_model
+from mechdistill.traces.decision_events import FAMILIES
 from mechdistill.traces.parse import RefinePosition, parse_trace
 from mechdistill.traces.store import write_traces
 

@@ -18,7 +18,7 @@ from mechdistill.data.tokenizer import load_tokenizer
 from mechdistill.distil.batch import collate, collate_signals, collate_tokens
 from mechdistill.distil.caching import cache_targets
 from mechdistill.distil.event_caching import SharedEvent, cache_events, shared_events
-from mechdistill.distil.event_pools import FAMILIES, causal_weights, pooled_weights
+from mechdistill.distil.event_pools import causal_weights, pooled_weights
 from mechdistill.distil.event_targets import (
     EventTargets,
     read_event_targets,
@@ -31,7 +31,7 @@ from mechdistill.distil.retokenised import retokenise_all
 from mechdistill.distil.sequences import TrainingSequence
 from mechdistill.errors import InputError
 from mechdistill.heads.pools import Pools
-from mechdistill.traces.decision_events import decision_events
+from mechdistill.traces.decision_events import FAMILIES, decision_events
 from mechdistill.traces.store import read_traces
 from tests.distil.conftest import (
     METHOD_SETTINGS,

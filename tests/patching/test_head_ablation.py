@@ -11,7 +11,6 @@ import torch
 
 from mechdistill.patching.ablation import ForcedTrace, ablate, mean_mixed
 from mechdistill.patching.conditions import head_masks, heads_of
-from mechdistill.patching.event_families import FAMILIES
 from mechdistill.patching.head_ablation import COLUMNS, Options, ablate_heads
 from mechdistill.patching.null_events import (
     EVENTS,
@@ -21,7 +20,7 @@ from mechdistill.patching.null_events import (
     read_matched,
     shuffled_events,
 )
-from mechdistill.traces.decision_events import KINDS
+from mechdistill.traces.decision_events import FAMILIES, KINDS
 
 from .made import HEADS, LAYERS, make_trace
 

@@ -86,6 +86,12 @@ class TrainingBatch:
             groups=_groups(self.sequences, self.padded),
         )
 
+    def key_columns(self) -> list[slice]:
+        """The keys of each sequence on the axis of keys that are compared."""
+        starts = self.slots.first_columns()
+        keys = (max(s.groups) + 1 if s.groups else len(s.tokens) for s in self.sequences)
+        return [slice(start, start + count) for start, count in zip(starts, keys)]
+
     def pair(self) -> tuple[Tensor, Tensor]:
         """Token ids of target and near-miss at each refinement slot: twice [B, R], -1 = unused."""
         refine = [sequence.refine for sequence in self.sequences]
@@ -138,7 +144,7 @@ def collate_signals(
     of = [targets[sequence.example] for sequence in sequences]
     return TeacherSignals(
         CoarseSignals(
-            rows=_place_rows([example.rows for example in of], slots),
+            rows=place_rows([example.rows for example in of], slots, slots.early.shape[1]),
             alignment=_pad([example.alignment for example in of], slots.early),
             interaction=_pad([example.coarse_interaction for example in of], slots.early),
         ),
@@ -183,9 +189,9 @@ def _members(
     return members
 
 
-def _place_rows(rows: Sequence[Tensor], slots: Slots) -> Tensor:
-    """Attention rows [E, n] of each example on the batch's axis of keys: [B, E, K]."""
-    placed = torch.zeros(*slots.early.shape, slots.columns)
+def place_rows(rows: Sequence[Tensor], slots: Slots, count: int) -> Tensor:
+    """Attention rows [at most `count`, n] of each example on the batch's keys: [B, count, K]."""
+    placed = torch.zeros(len(rows), count, slots.columns)
     for row, (values, start) in enumerate(zip(rows, slots.first_columns())):
         placed[row, : len(values), start : start + values.shape[1]] = values
     return placed

@@ -163,10 +163,7 @@ def _signals(
 def _parts(batch: TrainingBatch) -> Iterator[tuple[int, slice, int, int, slice]]:
     """Row, its part of the predicted tokens, its numbers of slots, its columns."""
     first = 0
-    for row, sequence in enumerate(batch.sequences):
+    for row, (sequence, columns) in enumerate(zip(batch.sequences, batch.key_columns())):
         last = first + len(sequence.predicting)
-        start = batch.slots.first_columns()[row]
-        keys = max(sequence.groups) + 1 if sequence.groups else len(sequence.tokens)
-        columns = slice(start, start + keys)
         yield row, slice(first, last), len(sequence.early), len(sequence.refine), columns
         first = last

@@ -10,14 +10,13 @@ import torch
 from torch import Tensor
 
 from mechdistill.distil.batch import collate
-from mechdistill.distil.event_pools import FAMILIES
 from mechdistill.distil.event_rows import event_rows, event_tap
 from mechdistill.distil.event_targets import EventTargets, ExampleEvents
 from mechdistill.distil.forward import run
 from mechdistill.distil.sequences import TrainingSequence
 from mechdistill.models.batching import pad_right
 from mechdistill.progress import track
-from mechdistill.traces.decision_events import DecisionEvent
+from mechdistill.traces.decision_events import FAMILIES, DecisionEvent
 
 
 @dataclass(frozen=True)
@@ -75,18 +74,17 @@ def cache_events(
     found: dict[str, ExampleEvents] = {}
     for chosen in track(batches, "teacher batch"):
         batch = collate(chosen, pad_id, special_ids)
+        columns = batch.key_columns()
         at = [kept[sequence.example] for sequence in chosen]
         positions = batch.padded.positions([[event.query for event in of] for of in at])
         family = pad_right([[event.family for event in of] for of in at], -1)
         passed = run(teacher, batch, event_tap(weights, positions))
         rows = event_rows(passed.records, weights, family, batch.slots)
         for row, (sequence, of) in enumerate(zip(chosen, at)):
-            start = batch.slots.first_columns()[row]
-            keys = max(sequence.groups) + 1 if sequence.groups else len(sequence.tokens)
             found[sequence.example] = ExampleEvents(
                 torch.tensor([event.student_query for event in of]),
                 torch.tensor([event.family for event in of]),
-                rows[row, : len(of), start : start + keys].clone(),
+                rows[row, : len(of), columns[row]].clone(),
             )
     sizes = tuple(int(n) for n in (weights > 0).flatten(1).sum(-1))
     examples = {s.example: found[s.example] for s in sequences if s.example in found}

@@ -8,12 +8,10 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from mechdistill.distil.mechanisms import PooledHeads
 from mechdistill.heads.pools import Pools
+from mechdistill.traces.decision_events import FAMILIES
 
-KINDS = ("region", "within", "departure")
-SEGMENTS = ("reasoning", "answer")
-FAMILIES: tuple[tuple[str, str], ...] = tuple((k, s) for s in SEGMENTS for k in KINDS)
-"""Kinds of decisions by where they stand; places in this list name them in files."""
 EFFECTS = ("kind", "segment", "layer", "head", "excess", "above_null")
 PHASE_OF_KIND: Mapping[str, int] = {"region": 1, "within": 2, "departure": 2}
 """The student's pool at a kind of decision (ours): its heads cannot be tested on decisions that it
@@ -44,8 +42,6 @@ def causal_weights(effects: pd.DataFrame, *, layers: int, heads: int, size: int)
 
 def pooled_weights(pools: Pools, *, layers: int, heads: int) -> Tensor:
     """Weights of a student's pools, by family: [families, layers, heads], zeros of an empty one."""
-    phases = {
-        phase: torch.stack([pools.of(phase).layer_weights(layer, heads) for layer in range(layers)])
-        for phase in (1, 2)
-    }
-    return torch.stack([phases[PHASE_OF_KIND[kind]] for kind, _ in FAMILIES])
+    pooled = PooledHeads.of(pools, layers, heads)
+    of_phase = {1: pooled.coarse, 2: pooled.refine}
+    return torch.stack([of_phase[PHASE_OF_KIND[kind]] for kind, _ in FAMILIES])

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
-import torch
 from torch import Tensor
 
 from mechdistill.artifacts import how_to_make, read_tensors, write_tensors
+from mechdistill.distil.ragged import end_to_end, taken_apart
 from mechdistill.errors import InputError
 
 
@@ -24,7 +24,7 @@ class ExampleEvents:
     queries: Tensor
     """Query positions in prompt + trace, in the student's tokens [V]."""
     families: Tensor
-    """Places in `event_pools.FAMILIES` [V]."""
+    """Places in `traces.decision_events.FAMILIES` [V]."""
     rows: Tensor
     """abar of the teacher without the sinks [V, n]."""
 
@@ -38,13 +38,15 @@ class EventTargets:
     """Heads of the teacher's causal set of each family; with none, it has no event here."""
 
 
+_RAGGED = tuple(each.name for each in fields(ExampleEvents))
+
+
 def write_event_targets(path: str | Path, targets: EventTargets) -> None:
     """Write the cache; examples keep their order."""
     of = list(targets.examples.values())
-    tensors = {"rows.shape": torch.tensor([each.rows.shape for each in of]).view(-1, 2)}
-    for name in ("queries", "families", "rows"):
-        parts = [getattr(each, name).flatten() for each in of]
-        tensors[name] = torch.cat(parts) if parts else torch.zeros(0)
+    tensors: dict[str, Tensor] = {}
+    for name in _RAGGED:
+        tensors |= end_to_end(name, [getattr(each, name) for each in of])
     about = {
         "examples": json.dumps(list(targets.examples)),
         "causal_set_sizes": json.dumps(targets.sizes),
@@ -62,15 +64,10 @@ def read_event_targets(path: str | Path) -> EventTargets:
     try:
         names = json.loads(about["examples"])
         sizes = tuple(json.loads(about["causal_set_sizes"]))
-        shapes = tensors["rows.shape"].tolist()
-        events = [shape[0] for shape in shapes]
-        rows = torch.split(tensors["rows"], [v * n for v, n in shapes])
-        queries, families = (torch.split(tensors[n], events) for n in ("queries", "families"))
-    except (KeyError, RuntimeError, IndexError) as error:
+        ragged = [taken_apart(tensors, name) for name in _RAGGED]
+    except (KeyError, RuntimeError) as error:
         raise InputError(
             f"{path} is not a cache of the teacher's events ({error})", how_to_make(path)
         ) from error
-    found = zip(names, queries, families, rows, shapes, strict=True)
-    return EventTargets(
-        {name: ExampleEvents(q, f, row.view(shape)) for name, q, f, row, shape in found}, sizes
-    )
+    found = zip(names, *ragged, strict=True)
+    return EventTargets({name: ExampleEvents(*parts) for name, *parts in found}, sizes)

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from mechdistill.artifacts import how_to_make, read_tensors, write_tensors
+from mechdistill.distil.ragged import end_to_end, taken_apart
 from mechdistill.distil.sequences import TrainingSequence
 from mechdistill.errors import InputError
 
@@ -93,8 +94,7 @@ def write_targets(path: str | Path, targets: Targets) -> None:
     if targets.groups:
         ragged[_GROUPS] = [torch.tensor(targets.groups[name]) for name in names]
     for name, values in ragged.items():
-        tensors[f"{name}.shape"] = torch.tensor([value.shape for value in values])
-        tensors[name] = torch.cat([value.flatten() for value in values])
+        tensors |= end_to_end(name, values)
     about = {
         "examples": json.dumps(names),
         "minimum_keys": str(targets.minimum_keys),
@@ -114,8 +114,8 @@ def read_targets(path: str | Path) -> Targets:
         names = json.loads(about["examples"])
         pool_sizes = {int(p): size for p, size in json.loads(about["pool_sizes"]).items()}
         minimum_keys = int(about["minimum_keys"])
-        ragged = {name: _split(tensors, name) for name in _RAGGED}
-        groups = _split(tensors, _GROUPS) if _GROUPS in tensors else []
+        ragged = {name: taken_apart(tensors, name) for name in _RAGGED}
+        groups = taken_apart(tensors, _GROUPS) if _GROUPS in tensors else []
     except (KeyError, RuntimeError) as error:
         raise InputError(
             f"{path} is not a cache of teacher targets ({error})",
@@ -127,9 +127,3 @@ def read_targets(path: str | Path) -> Targets:
     }
     grouped = {name: tuple(of.tolist()) for name, of in zip(names, groups)}
     return Targets(examples, pool_sizes, minimum_keys, grouped)
-
-
-def _split(tensors: Mapping[str, Tensor], name: str) -> Sequence[Tensor]:
-    shapes = tensors[f"{name}.shape"]
-    parts = torch.split(tensors[name], shapes.prod(1).tolist())
-    return [part.view(shape) for part, shape in zip(parts, shapes.tolist())]

@@ -14,8 +14,9 @@ import numpy as np
 import pandas as pd
 
 from mechdistill.data.labels import LabelSpace
-from mechdistill.patching.event_families import Family, first_events
+from mechdistill.patching.event_families import first_events
 from mechdistill.patching.null_events import Reading
+from mechdistill.traces.decision_events import Family
 
 EVENTS = (
     *("example", "split", "kind", "segment", "form", "query", "target", "foils", "code", "region"),

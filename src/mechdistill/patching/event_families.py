@@ -8,15 +8,8 @@ import pandas as pd
 
 from mechdistill.patching.ablation import ForcedTrace
 from mechdistill.patching.null_events import Reading, readings
+from mechdistill.traces.decision_events import Family
 from mechdistill.traces.parse import Trace
-
-Family = tuple[str, str]
-"""Kind and segment of decisions that are looked at together."""
-FAMILIES: tuple[Family, ...] = tuple(
-    (kind, segment)
-    for segment in ("reasoning", "answer")
-    for kind in ("region", "within", "departure")
-)
 
 
 def first_events(events: pd.DataFrame, family: Family) -> pd.DataFrame:

@@ -15,8 +15,6 @@ from mechdistill.heads.resampling import Floats
 from mechdistill.patching.ablation import ForcedTrace, ablate, attribute, mean_mixed
 from mechdistill.patching.conditions import Head, head_masks, heads_of
 from mechdistill.patching.event_families import (
-    FAMILIES,
-    Family,
     first_events,
     forced_traces,
     traces_with,
@@ -29,6 +27,7 @@ from mechdistill.patching.null_events import (
     shuffled_events,
 )
 from mechdistill.progress import track
+from mechdistill.traces.decision_events import FAMILIES, Family
 from mechdistill.traces.parse import Trace
 
 COLUMNS = (

@@ -25,13 +25,12 @@ from mechdistill.patching.conditions import (
     heads_of,
 )
 from mechdistill.patching.event_families import (
-    FAMILIES,
-    Family,
     first_events,
     forced_traces,
     traces_with,
 )
 from mechdistill.progress import track
+from mechdistill.traces.decision_events import FAMILIES, Family
 from mechdistill.traces.parse import Trace
 
 MODES = ("ablated", "kept")

@@ -24,11 +24,11 @@ from mechdistill.patching.conditions import (
     heads_of,
 )
 from mechdistill.patching.donor_pairs import DonorPair, donor_pairs, first_decisions
-from mechdistill.patching.event_families import FAMILIES, Family
 from mechdistill.patching.head_sets import halves, rank_heads
 from mechdistill.patching.knock_in import Outputs, Recipient, knock_in, outputs_at
 from mechdistill.patching.null_events import Reading
 from mechdistill.progress import track
+from mechdistill.traces.decision_events import FAMILIES, Family
 from mechdistill.traces.parse import Trace
 
 SAME_WAY = "same_way"

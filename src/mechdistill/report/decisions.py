@@ -7,9 +7,8 @@ from collections.abc import Mapping
 import pandas as pd
 
 from mechdistill.data.splits import SPLITS
-from mechdistill.traces.decision_events import KINDS
+from mechdistill.traces.decision_events import KINDS, SEGMENTS
 
-SEGMENTS = ("reasoning", "answer")
 EVENTS = ("example", "split", "segment", "kind", "foils", "repeat", "margin")
 """Columns read of the table of events."""
 

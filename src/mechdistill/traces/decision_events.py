@@ -28,6 +28,10 @@ Kind = Literal["region", "within", "departure"]
 KINDS: tuple[Kind, ...] = ("region", "within", "departure")
 Form = Literal["region", "label", "option"]
 Segment = Literal["reasoning", "answer"]
+SEGMENTS: tuple[Segment, ...] = ("reasoning", "answer")
+Family = tuple[str, str]
+"""Kind and segment of decisions that are looked at together."""
+FAMILIES: tuple[Family, ...] = tuple((kind, segment) for segment in SEGMENTS for kind in KINDS)
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from mechdistill.distil.batch import TrainingBatch
-from mechdistill.distil.event_pools import FAMILIES, KINDS, pooled_weights
+from mechdistill.distil.batch import TrainingBatch, place_rows
+from mechdistill.distil.event_pools import pooled_weights
 from mechdistill.distil.event_rows import event_rows, event_tap
 from mechdistill.distil.event_targets import ExampleEvents, read_event_targets
 from mechdistill.distil.losses import example_mean, rows_kl
@@ -30,6 +30,7 @@ from mechdistill.distil.scaled import ScaledMethod
 from mechdistill.distil.sequences import TrainingSequence
 from mechdistill.models.batching import pad_right
 from mechdistill.models.tap import Tap
+from mechdistill.traces.decision_events import FAMILIES, KINDS
 
 TERM = "event_{kind}"
 
@@ -62,7 +63,9 @@ class Mistill(ScaledMethod):
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
         super().__init__(settings)
-        self._weights = {kind: float(settings[f"distil.mistill.{kind}"]) for kind in KINDS}
+        self._weights: dict[str, float] = {
+            kind: float(settings[f"distil.mistill.{kind}"]) for kind in KINDS
+        }
         self._empty: list[str] = []
 
     def read(self, material: Material) -> None:
@@ -124,7 +127,8 @@ class Mistill(ScaledMethod):
         batch, device = step.batch, step.passed.hidden.device
         family = self._families(batch).to(device)
         own = event_rows(step.passed.records, placed(self._heads, device), family, batch.slots)
-        distance = rows_kl(self._teacher_rows(batch, own), own)
+        given = [self._of_example(name).rows for name in batch.examples]
+        distance = rows_kl(place_rows(given, batch.slots, own.shape[1]).to(device), own)
         return {
             TERM.format(kind=kind): example_mean(distance, _is_kind(family, kind))
             for kind in self._kinds
@@ -137,14 +141,6 @@ class Mistill(ScaledMethod):
     def _families(self, batch: TrainingBatch) -> Tensor:
         """[B, V], -1 in unused slots."""
         return pad_right([self._of_example(name).families.tolist() for name in batch.examples], -1)
-
-    def _teacher_rows(self, batch: TrainingBatch, like: Tensor) -> Tensor:
-        """On the batch's axis of keys, as the student's [B, V, K]."""
-        rows = torch.zeros_like(like)
-        for row, (name, start) in enumerate(zip(batch.examples, batch.slots.first_columns())):
-            given = self._of_example(name).rows.to(rows)
-            rows[row, : len(given), start : start + given.shape[1]] = given
-        return rows
 
 
 def _only(events: ExampleEvents, trained: Tensor) -> ExampleEvents:

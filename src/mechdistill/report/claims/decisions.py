@@ -75,11 +75,8 @@ def knock_in_carries_the_decision(evidence: Evidence) -> Outcome:
     Read at the largest number of heads up to a quarter of all; pairs are averaged by recipient.
     """
     rows = evidence.table("knock_in")
-    few = rows[rows["bin"] <= evidence.design.few_heads]
-    if few.empty:
-        raise NotTested("no set of at most a quarter of the heads was knocked in")
-    size = int(few["bin"].max())
-    moved = few[few["bin"] == size].assign(
+    few, size = _few_heads(rows, evidence, "knocked in")
+    moved = few.assign(
         moved=lambda own: own["patched"] - own["start"], whole=lambda own: own["end"] - own["start"]
     )
     parts, shares = [], []
@@ -146,11 +143,7 @@ def small_set_is_necessary_and_sufficient(evidence: Evidence) -> Outcome:
     Read at the largest number of heads up to a quarter of all.
     """
     sets = evidence.table("head_sets")
-    few = sets[sets["bin"] <= evidence.design.few_heads]
-    if few.empty:
-        raise NotTested("no set of at most a quarter of the heads was ablated")
-    size = int(few["bin"].max())
-    chosen = few[few["bin"] == size]
+    chosen, size = _few_heads(sets, evidence, "ablated")
     parts, shares = [], []
     for (kind, segment), rows in chosen.groupby(FAMILY, sort=False):
         where = f"{kind} decisions in the {segment}"
@@ -173,6 +166,15 @@ def small_set_is_necessary_and_sufficient(evidence: Evidence) -> Outcome:
         f"One set of {size} of {evidence.design.all_heads} heads for all notes, found on others, "
         f"by ablation alone. Share of what all heads do: {'; '.join(shares) or 'not defined'}.",
     )
+
+
+def _few_heads(rows: pd.DataFrame, evidence: Evidence, done: str) -> tuple[pd.DataFrame, int]:
+    """Rows of the largest sets of at most a quarter of all heads, and how many heads they have."""
+    few = rows[rows["bin"] <= evidence.design.few_heads]
+    if few.empty:
+        raise NotTested(f"no set of at most a quarter of the heads was {done}")
+    size = int(few["bin"].max())
+    return few[few["bin"] == size], size
 
 
 def _done(rows: pd.DataFrame, mode: str) -> pd.DataFrame | None:

@@ -20,10 +20,9 @@ from mechdistill.figure_style import (
     style,
 )
 from mechdistill.heads.cell_map import draw_marked_map
-from mechdistill.report.decisions import SEGMENTS
 from mechdistill.report.figures.points import Point, as_frame
 from mechdistill.report.rankings import name
-from mechdistill.traces.decision_events import KINDS
+from mechdistill.traces.decision_events import KINDS, SEGMENTS
 
 COLOURS = {"reasoning": (BLUE, "o"), "answer": (ORANGE, "s")}
 LETTERS = "abcdefghi"
