@@ -256,3 +256,72 @@ def test_every_claim_of_version_2_has_a_row(build):
     ids = judge_all(build.evidence())["id"]
     numbered = [id for id in ids if id.startswith("V") and "." not in id]
     assert numbered == [f"V{i:02d}" for i in range(1, 14)]
+
+
+class TestAttention:
+    """Two heads a kind of decision; a place has a tenth of the visible tokens."""
+
+    def frame(self, at_events, at_others=(0.1, 0.1), segments=("reasoning",), notes=NOTES):
+        rows = [
+            (kind, segment, null, place, 0, head, note, mass[i] + jitter * (1 + head), 0.1)
+            for i, (kind, place) in enumerate(
+                (("region", "chosen_region"), ("departure", "near_miss"))
+            )
+            for segment in segments
+            for null, mass in (("", at_events), ("other_token", at_others))
+            if mass is not None and mass[i] is not None
+            for head in range(2)
+            for note, jitter in zip(notes, noise(0.01) * (1 if null else 2))
+        ]
+        columns = ["kind", "segment", "null", "place", "layer", "head", "example"]
+        frame = pd.DataFrame(rows, columns=[*columns, "mass", "uniform"])
+        return pd.concat([frame, frame.assign(place="note", mass=9.0)])  # not asked for
+
+    def outcome(self, build, *args, **options):
+        frame = self.frame(*args, **options)
+        return decisions.families_attend_to_their_source(build.evidence(event_attention=frame))
+
+    @pytest.mark.parametrize(
+        ("at_events", "at_others", "verdict"),
+        [
+            ((0.4, 0.3), (0.1, 0.1), Verdict.HOLDS),
+            ((0.02, 0.3), (0.02, 0.1), Verdict.DOES_NOT_HOLD),  # regions: less than evenly spread
+            ((0.4, 0.3), (0.6, 0.1), Verdict.DOES_NOT_HOLD),  # regions: more at other tokens
+            ((0.4, 0.1), (0.1, 0.1), Verdict.NO_DIFFERENCE),  # departures: as evenly spread
+            ((0.4, 0.3), (0.1, 0.3), Verdict.NO_DIFFERENCE),  # departures: as at other tokens
+        ],
+    )
+    def test_both_families_must_do_both(self, build, at_events, at_others, verdict):
+        outcome = self.outcome(build, at_events, at_others)
+        assert outcome.decided is verdict
+        assert len(outcome.parts) == 4
+
+    def test_a_note_is_one_value_the_mean_over_heads(self, build):
+        outcome = self.outcome(build, (0.4, 0.3), segments=("reasoning", "answer"))
+        effects = [part.estimate.effect for part in outcome.parts]
+        assert effects == pytest.approx([0.3, 0.3, 0.3, 0.3, 0.2, 0.2, 0.2, 0.2], abs=0.01)
+        assert {part.estimate.n for part in outcome.parts} == {len(NOTES)}
+        assert "region, answer: 0.398 (0.100) of 2 heads" in outcome.note
+
+    def test_without_matched_tokens_the_even_spread_decides(self, build):
+        outcome = self.outcome(build, (0.4, 0.3), None)
+        assert outcome.decided is Verdict.HOLDS and len(outcome.parts) == 2
+
+    @pytest.mark.parametrize(
+        ("mass", "verdict"), [(0.4, Verdict.UNDECIDED), (0.02, Verdict.DOES_NOT_HOLD)]
+    )
+    def test_one_family_alone_can_only_refute(self, build, mass, verdict):
+        outcome = self.outcome(build, (mass, None), (0.1, None))
+        assert outcome.decided is verdict
+        assert "No head counts at decisions of the kind departure" in outcome.note
+
+    def test_undecided_with_a_single_note(self, build):
+        outcome = self.outcome(build, (0.4, 0.3), notes=NOTES[:1])
+        assert outcome.decided is Verdict.UNDECIDED
+
+    def test_not_tested_without_a_head_that_counts(self, build):
+        within = self.frame((0.4, 0.3)).assign(kind="within")
+        with pytest.raises(NotTested, match="no head counts"):
+            decisions.families_attend_to_their_source(build.evidence(event_attention=within))
+        with pytest.raises(NotTested, match="attention of heads"):
+            decisions.families_attend_to_their_source(build.evidence())

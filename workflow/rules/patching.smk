@@ -288,6 +288,36 @@ rule knock_in_heads:
         )
 
 
+rule attend_at_events:
+    input:
+        model="<results>/teacher/model.safetensors",
+        config="<results>/teacher/config.json",
+        traces="<results>/teacher/traces.parquet",
+        events="<results>/teacher/events.parquet",
+        effects="<results>/patching/head_effects.parquet",
+        examples="<results>/data/examples.parquet",
+        label_space="<results>/data/label_space.json",
+        tokenizer="<results>/data/tokenizer.json",
+    output:
+        attention="<results>/patching/event_attention.parquet",
+    log:
+        "<logs>/attend_at_events.log",
+    conda:
+        "../../envs/environment.yml"
+    resources:
+        **needs("attend_at_events"),
+    params:
+        p=parameters("patching.seed", "heads.batch_size"),
+        code=code("attend_at_events"),
+    shell:
+        job(
+            "attend_at_events.py --model {input.model} --config {input.config}"
+            " --traces {input.traces} --events {input.events} --effects {input.effects}"
+            " --examples {input.examples} --label-space {input.label_space}"
+            " --tokenizer {input.tokenizer} --attention {output.attention}"
+        )
+
+
 if SWEPT:
 
     # Not all lengths may be possible for a teacher: a length at which no trace can be patched is

@@ -259,6 +259,7 @@ rule judge_claims:
         attribution="<results>/patching/attribution_agreement.parquet",
         head_sets="<results>/patching/head_sets.parquet",
         knock_in="<results>/patching/knock_in.parquet",
+        event_attention="<results>/patching/event_attention.parquet",
         traces="<results>/teacher/traces.parquet",
         examples="<results>/data/examples.parquet",
         label_space="<results>/data/label_space.json",
@@ -300,7 +301,7 @@ rule judge_claims:
             " --comparisons {input.comparisons} --events {input.events}"
             " --ablation {input.ablation} --head-effects {input.head_effects}"
             " --attribution {input.attribution} --head-sets {input.head_sets}"
-            " --knock-in {input.knock_in}"
+            " --knock-in {input.knock_in} --event-attention {input.event_attention}"
             " --config {input.config} --traces {input.traces}"
             " --examples {input.examples} --label-space {input.label_space}"
             " --tokenizer {input.tokenizer} --budgets {input.budgets}"

@@ -212,6 +212,8 @@ class Planner:
                 return self._patch(len(patching.bins) * drawn * pairs, 1.0) + self._read(
                     teacher, FAMILIES * (1 + patching.null_draws) * notes.patching / 2
                 )
+            case "attend_at_events":
+                return self._read(teacher, notes.patching)
             case "patch_margin":
                 branches = self._conditions(study.patching.bins) * 3 * 2 * CORRUPTIONS
                 return self._patch(branches * notes.patching, 1.0) + self._read(

@@ -76,6 +76,9 @@ COLUMNS: dict[str, tuple[str, ...]] = {
         *("kind", "segment", "null", "ranking", "bin", "draw", "example", "donor"),
         *("start", "end", "patched"),
     ),
+    "event_attention": (
+        *("kind", "segment", "null", "place", "layer", "head", "example", "mass", "uniform"),
+    ),
     "scores": ("model", "method", "seed", "example", "metric", "value"),
     "corpus": ("model", "method", "seed", "metric", "value"),
     "predictions": ("model", "method", "seed", "example", "gold", "predicted", "status"),
@@ -93,6 +96,7 @@ MAY_BE_EMPTY = frozenset(
         *("reliability", "causal_agreement", "dynamics", "attention_rows"),
         *("generated", "manipulation", "patching_summary", "curves"),
         *("events", "ablation", "head_effects", "attribution", "head_sets", "recovery", "knock_in"),
+        "event_attention",
     }
 )
 """Tables that have no rows where models decide nothing; claims on them are then not tested."""
@@ -117,6 +121,7 @@ CONTENT = {
     "head_sets": "sets of heads ablated at decisions",
     "recovery": "causal recovery of students",
     "knock_in": "outputs of heads put into another note's context",
+    "event_attention": "attention of heads that count at decisions",
     "scores": "scores of test notes",
     "curves": "Focus and Confusion along the reasoning",
     "corpus": "scores of the whole test split",

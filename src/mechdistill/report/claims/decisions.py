@@ -1,7 +1,7 @@
 """V01-V13, of version 2: decisions as events, the heads that take them, training at them.
 
-V01, V02, V04 and V06 are read on the teacher's events and on exact ablation; what the study has no
-file for is not tested.
+V01, V02, V04 and V06 are read on the teacher's events and on exact ablation, V07 on what the heads
+that count attend to; what the study has no file for is not tested.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from mechdistill.report.claims.registry import Outcome, claim
 from mechdistill.report.evidence import Evidence, NotTested
 from mechdistill.report.formats import percent, plain
 from mechdistill.report.head_sets import overlaps
-from mechdistill.report.verdicts import Estimate, Part, Verdict
+from mechdistill.report.verdicts import Estimate, Part, Verdict, conjunction
 from mechdistill.traces.decision_events import KINDS
 
 FAMILY = ["kind", "segment"]
@@ -225,9 +225,47 @@ def kinds_have_their_own_heads(evidence: Evidence) -> Outcome:
     )
 
 
-@claim("V07")
+SOURCES = (
+    ("region", "chosen_region", "the chosen region's candidates"),
+    ("departure", "near_miss", "the near-miss named earlier"),
+)
+"""Kind of decision, and the place that its heads are said to attend to."""
+
+
+@claim("V07", "event_attention")
 def families_attend_to_their_source(evidence: Evidence) -> Outcome:
-    raise NotTested("what the heads attend to at the events was not measured")
+    """More than an even spread over the visible tokens, and more so than at other tokens.
+
+    Mean over the heads that count at the kind of decision, one value a note. That the families are
+    distinct is V06.phases.
+    """
+    rows = evidence.table("event_attention")
+    rows = rows.assign(beyond=rows["mass"] - rows["uniform"])
+    parts, masses, missing = [], [], []
+    for kind, place, source in SOURCES:
+        own = rows[(rows["kind"] == kind) & (rows["place"] == place)]
+        if own.empty:
+            missing.append(kind)
+        for segment, read in own.groupby("segment", sort=False):
+            each = read.groupby(["null", "example"])["beyond"].mean().unstack("null")
+            where = f"heads of {kind} decisions in the {segment}, on {source}"
+            less = {"less an even spread": each[""]}
+            if "other_token" in each:
+                less["less that at other tokens"] = each[""] - each["other_token"]
+            for beyond, values in less.items():
+                estimate = evidence.design.bootstrap.mean(values, "attention")
+                parts.append(Part(f"{where}, {beyond}", estimate, +1))
+            at = read[read["null"] == ""]
+            mass, even = at.groupby("example")[["mass", "uniform"]].mean().mean()
+            count = len(at[["layer", "head"]].drop_duplicates())
+            masses.append(f"{kind}, {segment}: {plain(mass)} ({plain(even)}) of {count} heads")
+    if not parts:
+        raise NotTested("no head counts at region decisions or departures")
+    note = f"Mass at the decisions (evenly spread): {'; '.join(masses)}."
+    if missing:
+        note += f" No head counts at decisions of the kind {', '.join(missing)}."
+    holds = conjunction([part.verdict for part in parts]) is Verdict.HOLDS
+    return Outcome(tuple(parts), note, Verdict.UNDECIDED if missing and holds else None)
 
 
 @claim("V08")
