@@ -10,10 +10,12 @@ from matplotlib.text import Text
 from mechdistill import figure_style
 from mechdistill.errors import InputError
 from mechdistill.report.attention import AttendedTrace, Word
+from mechdistill.report.event_attention import PLACES
 from mechdistill.report.figures import style
 from mechdistill.report.figures.attention import SIZES, figure4, fit, flow, points4
 from mechdistill.report.figures.curves import all_bands, curve_bands, figure1, points1
 from mechdistill.report.figures.decisions import figure10, points10
+from mechdistill.report.figures.event_attention import EVEN, figure13, points13
 from mechdistill.report.figures.head_sets import figure11, points11
 from mechdistill.report.figures.heads import figure7, points7, ranked_scores, stage_means
 from mechdistill.report.figures.knock_in import figure12, points12
@@ -72,6 +74,23 @@ def knocked_in():
     return pd.concat([own.assign(null=""), null], ignore_index=True).assign(n=3)
 
 
+def attended(kinds=KINDS):
+    """Each place of a kind has its own mass; no other token stands for departures."""
+    rows = [
+        (kind, segment, place, 0.05 * i, 0.05 * i + 0.1, 0.04 * i, 0 if kind == "departure" else 3)
+        for kind in kinds
+        for segment in ("reasoning", "answer")
+        for i, place in enumerate(PLACES)
+        if kind == "departure" or place != "near_miss"
+    ]
+    columns = ["kind", "segment", "place", "mass", "other", "uniform", "n_other"]
+    frame = pd.DataFrame(rows, columns=columns).assign(n=3, heads=2)
+    frame["other"] = frame["other"].where(frame["n_other"] > 0)
+    for value, ends in (("mass", "ci"), ("other", "other")):
+        frame[f"{ends}_low"], frame[f"{ends}_high"] = frame[value] - 0.02, frame[value] + 0.02
+    return frame
+
+
 def draw1(curves, methods):
     return figure1(all_bands(curves, methods, BOOT), methods)
 
@@ -94,6 +113,8 @@ def figures(build, summary, head_scores, dynamics):
         10: lambda: figure10(effects(KINDS)),
         11: lambda: figure11(shares()),
         12: lambda: figure12(knocked_in()),
+        13: lambda: figure13(attended()),
+        1313: lambda: figure13(attended(("region",))),  # no head counts at the others
         1010: lambda: figure10(effects(("region",))),  # the others are never decided
     }
 
@@ -119,7 +140,7 @@ def labels_beyond_their_axis(figure):
                 yield from (tick.label1, tick.label2)
 
 
-@pytest.mark.parametrize("number", [1, 4, 5, 7, 8, 10, 1010, 11, 12])
+@pytest.mark.parametrize("number", [1, 4, 5, 7, 8, 10, 1010, 11, 12, 13, 1313])
 def test_figure_is_legible(figures, number):
     """No text over another, none beyond the page, none smaller than 6 points."""
     figure = figures[number]()
@@ -355,3 +376,32 @@ def test_points_of_heads_at_decisions_name_kind_head_and_set():
     assert not carried.duplicated(["panel", "line", "point"]).any()
     assert {"random", "top, notes that decide alike"} <= {*carried["line"]}
     assert "random, notes that decide alike" not in {*carried["line"]}
+
+
+@pytest.mark.parametrize("number", [11, 12])
+def test_legend_shows_three_dashes_at_least(figures, number):
+    figure = figures[number]()
+    figure.draw_without_rendering()
+    drawn = [line for line in figure.legends[0].get_lines() if line.is_dashed()]
+    assert drawn
+    for line in drawn:
+        ends = line.get_transform().transform(line.get_xydata())[:, 0]
+        points = (ends.max() - ends.min()) * 72 / figure.dpi
+        dash, gap = line._dash_pattern[1]
+        assert points >= 3 * dash + 2 * gap  # a marker hides the middle
+
+
+def test_points_of_attention_are_what_the_panels_show():
+    made = as_frame(points13(attended()))
+    assert not made.duplicated(["panel", "line", "point"]).any()
+    places = made.groupby("panel")["point"].nunique()
+    assert places.loc["region, reasoning"] == len(PLACES) - 1
+    assert places.loc["departure, answer"] == len(PLACES)
+    cells = made.set_index(["panel", "line", "point"])["value"]
+    at = cells["departure, answer", "at the decisions", PLACES["near_miss"]]
+    assert at == pytest.approx(0.05 * list(PLACES).index("near_miss"))
+    assert cells["region, answer", EVEN, PLACES["sinks"]] == pytest.approx(0.24)
+    axes = figure13(attended()).axes[0]
+    values = sorted(value for line in axes.lines for value in line.get_xdata())
+    shown = made[made["panel"] == "region, reasoning"]["value"]
+    assert values == pytest.approx(sorted(shown))

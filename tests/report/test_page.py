@@ -13,6 +13,7 @@ from mechdistill.report.evidence import Evidence
 from mechdistill.report.findings import Story, causal_ranking, findings
 from mechdistill.report.metrics import TABLE1
 from mechdistill.report.page import Page, render
+from mechdistill.report.page.event_attention_rows import event_attention_rows
 from mechdistill.report.page.knock_in_rows import knock_in_rows
 from mechdistill.report.page.rows import (
     budget_rows,
@@ -144,6 +145,14 @@ def page(full, tmp_path_factory):
                 **{"recipients": [3, 0], "pairs": [5, 0], "recipients_with_null": [2, 0]},
             }
         ),
+        event_attention=pd.DataFrame(
+            {
+                **{"kind": "region", "segment": "reasoning", "heads": 4, "n": 3, "n_other": 2},
+                "place": ["chosen_region", "evidence"],
+                **{"mass": [0.41, 0.13], "ci_low": 0.11, "ci_high": 0.43, "other": [0.07, 0.02]},
+                **{"other_low": 0.01, "other_high": 0.08, "uniform": [0.05, 0.03]},
+            }
+        ),
         data_card="# Data card\nNotes are synthetic & <fake>.",
         origin=None,
     )
@@ -264,6 +273,18 @@ def test_decisions_carried_over_are_shown_and_so_is_that_there_is_no_pair(page):
     assert (carried["carried"], carried["carried_all"]) == ("50 %", "100 %")
     assert (none["notes"], none["pairs"], none["share"]) == (2, 0, "–")
     assert "62 %" in render(page)
+
+
+def test_attention_at_decisions_is_shown_by_place(page):
+    decided, other, even = event_attention_rows(page.event_attention)
+    assert [row["notes"] for row in (decided, other, even)] == [3, 2, 3]
+    first, second, third, *rest = decided["cells"]
+    assert (first, second["value"]) == ({"value": "0.41", "ends": "[0.11, 0.43]"}, "–")
+    assert third["value"] == "0.13" and {cell["value"] for cell in rest} == {"–"}
+    assert (other["cells"][0]["value"], even["cells"][2]["value"]) == ("0.07", "0.03")
+    assert "0.41<br><small>[0.11, 0.43]" in render(page)
+    none = page.event_attention[:0]
+    assert "Table 13" not in render(replace(page, event_attention=none))
 
 
 def test_restricted_data_show_no_note(page):

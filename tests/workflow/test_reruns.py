@@ -27,7 +27,9 @@ BASES = {f"train_base_student {seed}" for seed in SEEDS}
 STUDENT_POOLS = {f"pool_student_heads {seed}" for seed in SEEDS}
 DATA = {"make_label_space", "make_examples", "make_twins", "write_data_card"}
 PATCHING_FIGURES = {"draw_patching 5", "draw_patching 8"}
-HEAD_EFFECTS = {"calibrate_heads", "draw_head_effects", "attend_at_events"}
+HEAD_EFFECTS = {
+    *("calibrate_heads", "draw_head_effects", "attend_at_events", "draw_event_attention"),
+}
 HEAD_SETS = {"ablate_head_sets", "draw_head_sets", "knock_in_heads", "draw_knock_in"}
 PAGES = {"write_report", "audit_results"}
 CONCLUSIONS = {"judge_claims", *PAGES}

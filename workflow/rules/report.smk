@@ -1,6 +1,6 @@
 # Tables, figures, verdicts and the page.
 
-FIGURES = ("1", "4", "5", "7", "8", "10", "11", "12")
+FIGURES = ("1", "4", "5", "7", "8", "10", "11", "12", "13")
 
 
 rule make_tables:
@@ -235,6 +235,29 @@ rule draw_knock_in:
         )
 
 
+rule draw_event_attention:
+    input:
+        attention="<results>/patching/event_attention.parquet",
+    output:
+        pdf="<results>/report/figure13.pdf",
+        png="<results>/report/figure13.png",
+        csv="<results>/report/figure13.csv",
+    log:
+        "<logs>/draw_event_attention.log",
+    conda:
+        "../../envs/environment.yml"
+    resources:
+        **needs("draw_event_attention"),
+    params:
+        p=parameters("significance.bootstrap", "significance.seed"),
+        code=code("draw_event_attention"),
+    shell:
+        job(
+            "draw_event_attention.py --attention {input.attention} --pdf {output.pdf}"
+            " --png {output.png} --csv {output.csv}"
+        )
+
+
 # What longer candidate lists do is told where they were swept.
 SWEPT_LISTS = "<results>/patching/lists.parquet" if SWEPT else []
 
@@ -347,6 +370,7 @@ rule write_report:
         head_sets="<results>/patching/head_sets.parquet",
         knock_in="<results>/patching/knock_in.parquet",
         knock_in_pairs="<results>/patching/knock_in_pairs.parquet",
+        event_attention="<results>/patching/event_attention.parquet",
         origin=ORIGIN,
         lists=SWEPT_LISTS,
         recovery=RECOVERY,
@@ -397,6 +421,7 @@ rule write_report:
             " --events {input.events} --head-effects {input.head_effects}"
             " --attribution {input.attribution} --head-sets {input.head_sets}"
             " --knock-in {input.knock_in} --knock-in-pairs {input.knock_in_pairs}"
+            " --event-attention {input.event_attention}"
             " --origin {input.origin}"
             " --budgets {input.budgets} --figures {input.figures}"
             " --report {output.report} --findings {output.findings}"

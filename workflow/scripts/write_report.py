@@ -5,8 +5,9 @@ Inputs: --claims, --table1 (HTML), --measures (CSV), --figures (figureN.png, any
 --attention-rows, --predictions, --scores, --corpus, --comparisons, --definitions, --budgets (one
 a student, .../METHOD/seedSEED/budget.json); --config, --traces (the teacher's), --examples,
 --label-space, --tokenizer, --data-card; --events (the teacher's decisions), --head-effects,
---attribution (single heads at them), --head-sets, --knock-in, --knock-in-pairs; --origin (two CSV:
-quality.csv and head_agreement.csv of a teacher from a checkpoint; none of one from scratch);
+--attribution (single heads at them), --head-sets, --knock-in, --knock-in-pairs, --event-attention;
+--origin (two CSV: quality.csv and head_agreement.csv of a teacher from a checkpoint; none of one
+from scratch);
 --lists (patching with several lengths of candidate lists, where they are swept); --recovery (causal
 recovery of students, where it is measured).
 Outputs: --report, --findings.
@@ -30,6 +31,8 @@ from mechdistill.models.shape import layers_and_heads
 from mechdistill.parameters import Parameters
 from mechdistill.report.claims.registry import read_claims
 from mechdistill.report.decisions import EVENTS, event_counts
+from mechdistill.report.event_attention import COLUMNS as ATTENTION
+from mechdistill.report.event_attention import attention_shares
 from mechdistill.report.evidence import Design, read_evidence
 from mechdistill.report.figures.heads import ranked_scores
 from mechdistill.report.findings import Story, findings
@@ -57,7 +60,7 @@ TABLES = {
 OTHERS = (
     *("claims", "table1", "measures", "definitions", "data_card"),
     *("events", "head_effects", "attribution", "head_sets"),
-    *("knock_in", "knock_in_pairs"),
+    *("knock_in", "knock_in_pairs", "event_attention"),
     *("config", "traces", "examples", "label_space", "tokenizer"),
 )
 SECTIONS = (
@@ -131,6 +134,10 @@ def main() -> None:
             read_table(args.knock_in, KNOCK_IN, may_be_empty=True), evidence.design.bootstrap
         ),
         knock_in_pairs=read_table(args.knock_in_pairs, PAIRS),
+        event_attention=attention_shares(
+            read_table(args.event_attention, ATTENTION, may_be_empty=True),
+            evidence.design.bootstrap,
+        ),
         data_card=read_text(args.data_card),
         origin=Origin.read(parameters["teacher"], *args.origin) if args.origin else None,
     )

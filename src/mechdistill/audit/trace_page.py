@@ -26,10 +26,17 @@ SHOWN = {
     "tables": ("Tables of methods", "report/measures.csv"),
     "patching": ("Table 6, patching", "patching/summary.parquet"),
     "agreement": ("Table 7, scores and causal effects", "heads/causal_agreement.parquet"),
-    **{f"figure{n}": (f"Figure {n}", f"report/figure{n}.png") for n in (1, 4, 5, 7, 8, 10, 11, 12)},
+    **{
+        f"figure{n}": (f"Figure {n}", f"report/figure{n}.png")
+        for n in (1, 4, 5, 7, 8, 10, 11, 12, 13)
+    },
     "decision-heads": ("Table 10, heads at decisions", "patching/head_effects.parquet"),
     "decision-sets": ("Table 11, sets of heads", "patching/head_sets.parquet"),
     "knock-in": ("Table 12, decisions carried over", "patching/knock_in.parquet"),
+    "event-attention": (
+        "Table 13, what heads attend to at decisions",
+        "patching/event_attention.parquet",
+    ),
     "claims": ("Claims", "report/claims.csv"),
     "manipulation": ("Corruptions", "patching/manipulation.parquet"),
     "decisions": ("Decisions of the teacher", "teacher/events.parquet"),

@@ -38,7 +38,9 @@ def share_panels(
             panels[row][0].set_ylabel("share of all heads' effect")
         for axes in panels[-1]:
             axes.set_xlabel("heads")
-        figure.legend(handles=legend(), loc="outside lower center", ncols=3, frameon=False)
+        figure.legend(
+            handles=legend(), loc="outside lower center", ncols=3, frameon=False, handlelength=4
+        )
     return figure
 
 

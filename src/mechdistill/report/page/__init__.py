@@ -21,6 +21,7 @@ from jinja2 import Environment, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
 from mechdistill.report.attention import KINDS
+from mechdistill.report.event_attention import PLACES
 from mechdistill.report.evidence import Evidence
 from mechdistill.report.figures.attention import EDGES
 from mechdistill.report.formats import percent
@@ -30,6 +31,7 @@ from mechdistill.report.lists import list_rows
 from mechdistill.report.metrics import LAST_TABLES, MORE_TABLES, Metric
 from mechdistill.report.page import rows as page_rows
 from mechdistill.report.page.captions import FIGURES
+from mechdistill.report.page.event_attention_rows import event_attention_rows
 from mechdistill.report.page.knock_in_rows import knock_in_rows
 from mechdistill.report.page.origin import Origin
 from mechdistill.report.page.printed import SOURCE as PRINTED
@@ -64,6 +66,7 @@ class Page:
         head_sets: of `mechdistill.report.head_sets.set_shares`.
         knock_in: of `mechdistill.report.knock_in.knock_in_shares`.
         knock_in_pairs: how many notes and pairs it is read on.
+        event_attention: of `mechdistill.report.event_attention.attention_shares`.
         data_card: Markdown.
         origin: of a teacher that was not trained from scratch.
     """
@@ -84,6 +87,7 @@ class Page:
     head_sets: pd.DataFrame
     knock_in: pd.DataFrame
     knock_in_pairs: pd.DataFrame
+    event_attention: pd.DataFrame
     data_card: str
     origin: Origin | None
 
@@ -138,6 +142,8 @@ def render(page: Page) -> str:
         head_rows=page_rows.head_effect_rows(page.head_effects, page.attribution),
         set_rows=page_rows.set_rows(page.head_sets),
         knock_in_rows=knock_in_rows(page.knock_in, page.knock_in_pairs),
+        places=list(PLACES.values()),
+        event_attention_rows=event_attention_rows(page.event_attention),
         recovery_rows=recovery_rows(tables.get("recovery"), design.pool_size),
         student_weights=trained_weights(evidence.budgets),
         overlaps=[*map(page_rows.overlap_row, overlaps(page.head_effects))],

@@ -77,5 +77,12 @@ FIGURES = {
         "lowest-ranked heads; dashed: outputs of a note that decides as the recipient does. Lines: "
         "95 % intervals, recipients resampled.",
     ),
+    13: (
+        "Figure 13. What heads attend to at decisions (ours, after version 2 of the paper)",
+        "Attention of the heads that count at a kind of decision, by place: filled, at the "
+        "decisions; hollow, at tokens of the same notes that decide nothing, with the same places; "
+        "strokes, what attention spread evenly over the visible tokens would have. Lines: 95 % "
+        "intervals, notes resampled.",
+    ),
 }
 """Figure number -> title, text."""
