@@ -14,6 +14,7 @@ from mechdistill.data.examples import example_of
 from mechdistill.data.tokenizer import build_tokenizer, encode_trace
 from mechdistill.data.world import WorldSettings, draw_case
 from mechdistill.heads.event_places import PLACES, PromptPlaces
+from mechdistill.models.loading import build_model
 from mechdistill.patching.event_attention import (
     COLUMNS,
     OTHER,
@@ -27,7 +28,7 @@ from mechdistill.traces.event_table import event_table
 from mechdistill.traces.parse import parse_trace
 from tests.small_space import small_model, small_space
 
-from .made import HEADS, LAYERS, make_trace
+from .made import HEADS, LAYERS, VOCABULARY, make_trace
 
 REGION, DEPARTURE = ("region", "reasoning"), ("departure", "answer")
 
@@ -72,6 +73,29 @@ def test_masses_are_sums_of_eager_rows(model, batch_size) -> None:
                 assert row["mass"] == pytest.approx(np.mean(mass), abs=1e-5)
                 assert row["uniform"] == pytest.approx(np.mean(even), abs=1e-6)
                 assert row["decisions"] == len(look.positions)
+
+
+def test_an_even_spread_is_over_the_window_of_each_layer() -> None:
+    model = build_model(
+        {
+            **{"family": "gemma3_text", "hidden_size": 32, "layers": 2, "heads": 4, "kv_heads": 2},
+            **{"head_dim": 8, "intermediate_size": 48, "rope_theta": 100.0, "sliding_window": 6},
+            **{"full_attention_every": 2, "sliding_rope_theta": 100.0},
+        },
+        **{"vocab_size": VOCABULARY, "pad_id": 0, "bos_id": 1, "eos_id": 2},
+        **{"max_positions": 64, "seed": 0},
+    ).eval()
+    traces = [make_trace("a", 9, 12, seed=1), make_trace("b", 13, 10, seed=2)]
+    looks = [(trace, [Look(REGION, "", (Position(12, "X"),))]) for trace in traces]
+    places = {"a": made_places(9), "b": made_places(13)}
+    rows = masses(model, looks, places, {REGION: [(0, 0), (1, 0)]}, pad_id=0, batch_size=2)
+    found = pd.DataFrame(list(rows), columns=list(COLUMNS)).set_index(["example", "layer", "place"])
+    windowed, whole = (found.loc["a", layer]["uniform"] for layer in (0, 1))
+    assert windowed["reasoning"] == pytest.approx(4 / 6)  # 7 and 8 are prompt, 9 to 12 the trace
+    assert windowed["chosen_region"] == 0
+    assert whole["reasoning"] == pytest.approx(4 / 13)
+    assert whole["chosen_region"] == pytest.approx(2 / 13)
+    assert found["uniform"].groupby(["example", "layer"]).sum().to_numpy() == pytest.approx(1)
 
 
 def test_matched_tokens_before_the_near_miss_are_left_out() -> None:
