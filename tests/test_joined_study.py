@@ -55,6 +55,26 @@ def test_the_full_study_is_two_data_sets_and_two_student_sizes() -> None:
         assert member.study.evaluate.simulator is not None
 
 
+def test_students_of_two_families_differ_in_architecture_tokenizer_and_weights_alone() -> None:
+    same, cross, *others = load_joined_study({"study": "families"}, ROOT).members
+    assert (same.student, cross.student) == ("llama 3 x 48", "qwen3 3 x 48")
+    assert [m.student for m in others] == ["llama 3 x 48, bf16", "qwen3 3 x 48, bf16"]
+    assert same.study.teacher.architecture == cross.study.teacher.architecture
+    assert same.study.teacher.architecture.family == "llama"
+    for float32, other in zip((same, cross), others, strict=True):
+        one, two = (m.study.model_dump(mode="json") for m in (float32, other))
+        weights = [values["distil"]["training"].pop("weights") for values in (one, two)]
+        assert weights == ["float32", "bfloat16"]
+        assert one.pop("study") + "-bf16" == two.pop("study")
+        assert one == two
+    one, two = (m.study.model_dump(mode="json") for m in (same, cross))
+    assert (one["distil"].pop("student_tokenizer"), one.pop("study")) == (None, "families-same")
+    assert two["distil"].pop("student_tokenizer")["model"] == "bpe"
+    assert one["distil"]["student"].pop("family") != two["distil"]["student"].pop("family")
+    two.pop("study")
+    assert one == two
+
+
 def test_the_students_are_all_that_differs_within_a_data_set() -> None:
     small, large, *_ = load_joined_study({"study": FULL}, ROOT).members
     one, other = (m.study.model_dump(mode="json") for m in (small, large))

@@ -17,7 +17,7 @@ from pydantic import Field, ValidationError, model_validator
 from mechdistill.artifacts import RESULTS
 from mechdistill.data.obtainable import why_not_here
 from mechdistill.errors import InputError
-from mechdistill.study import Architecture, Section, Study, StudyName, canonical_json, load_study
+from mechdistill.study import Distil, Section, Study, StudyName, canonical_json, load_study
 from mechdistill.study_errors import Layer, explain
 from mechdistill.study_files import (
     MEMBERS,
@@ -84,7 +84,7 @@ class Member:
     @property
     def student(self) -> str:
         """What tells its students from those of other members: `llama 3 x 48`."""
-        return student_title(self.study.distil.student)
+        return student_title(self.study.distil)
 
     def file(self, name: str) -> Path:
         """A file of its results, by its name in `MEMBER_FILES`."""
@@ -172,13 +172,15 @@ def _first_missing(member: Member, root: Path) -> Path | None:
     return next((f for f in map(member.file, MEMBER_FILES) if not (root / f).is_file()), None)
 
 
-def student_title(shape: Architecture) -> str:
-    """Family, layers and width.
+def student_title(distil: Distil) -> str:
+    """Family, layers and width; their weights where they are not float32.
 
-    >>> student_title(study.distil.student)  # doctest: +SKIP
-    'llama 3 x 48'
+    >>> student_title(study.distil)  # doctest: +SKIP
+    'llama 3 x 48, bf16'
     """
-    return f"{shape.family} {shape.layers} x {shape.hidden_size}"
+    shape = distil.student
+    weights = ", bf16" if distil.training.weights == "bfloat16" else ""
+    return f"{shape.family} {shape.layers} x {shape.hidden_size}{weights}"
 
 
 def is_joined(overrides: Mapping[str, Any], root: Path) -> bool:

@@ -106,19 +106,27 @@ def test_a_score_of_the_whole_split_has_no_wilcoxon(measure: Measure) -> None:
 
 
 def test_what_is_asked_of_a_data_set() -> None:
-    small = Trained("small", ("vanilla", "cwt", "mech", "p1_only"), 100)
-    large = Trained("large", ("vanilla", "cwt", "mech"), 180)
+    small = Trained("llama 3 x 48", ("vanilla", "cwt", "mech", "p1_only"), 100)
+    large = Trained("llama 3 x 64", ("vanilla", "cwt", "mech"), 180)
     asked = student_contrasts({"two": large, "one": small})
     gains = [(c.method, c.baseline) for c in asked if c.question == GAIN]
     assert gains == [("mech", "vanilla"), ("mech", "cwt"), ("mech", "vanilla,cwt")]
     larger = [c for c in asked if c.question == LARGER]
     assert {c.method for c in larger} == {"vanilla", "cwt", "mech"}  # what both train
-    assert all(c.students == ("large", "small") for c in larger)
+    assert all(c.students == ("llama 3 x 64", "llama 3 x 48") for c in larger)
     assert all(c.weights == {cell("two", c.method): 1, cell("one", c.method): -1} for c in larger)
 
 
 def test_students_of_equal_size_are_not_compared_by_size() -> None:
     members = {name: Trained(name, ("vanilla", "mech"), 100) for name in ("a", "b")}
+    assert {c.question for c in student_contrasts(members)} == {GAIN}
+
+
+def test_students_of_two_families_are_not_compared_by_size() -> None:
+    members = {
+        family: Trained(f"{family} 3 x 48", ("vanilla", "mech"), parameters)
+        for family, parameters in (("llama", 100), ("qwen3", 110))
+    }
     assert {c.question for c in student_contrasts(members)} == {GAIN}
 
 

@@ -30,6 +30,8 @@ class Trained:
 def student_contrasts(members: Mapping[str, Trained]) -> list[Contrast]:
     """Gains over each of the paper's baselines and over their mean; the largest less the smallest.
 
+    Sizes are compared within a family: families differ in more than size.
+
     Args:
         members: of one data set, by name.
     """
@@ -46,11 +48,20 @@ def student_contrasts(members: Mapping[str, Trained]) -> list[Contrast]:
         found += [
             gain_over_mean(students, PROPOSED, own) for own in (*[[r] for r in rivals], *averaged)
         ]
-    by_size = sorted(members, key=lambda name: members[name].parameters)
-    if members[by_size[0]].parameters < members[by_size[-1]].parameters:
-        ordered = {name: students[name] for name in by_size}
-        found += [larger_less_smaller(ordered, method) for method in shared]
+    for names in _by_family(students).values():
+        by_size = sorted(names, key=lambda name: members[name].parameters)
+        if members[by_size[0]].parameters < members[by_size[-1]].parameters:
+            ordered = {name: students[name] for name in by_size}
+            found += [larger_less_smaller(ordered, method) for method in shared]
     return found
+
+
+def _by_family(students: Mapping[str, str]) -> dict[str, list[str]]:
+    """Family -> members, by the first word of their students (`llama 3 x 48`)."""
+    families: dict[str, list[str]] = {}
+    for name, student in students.items():
+        families.setdefault(student.split()[0], []).append(name)
+    return families
 
 
 def joined_measures(
