@@ -533,10 +533,14 @@ class Patching(Section):
     """Events of other examples whose tokens are read at each decision."""
     false_discovery: Annotated[float, Field(gt=0, lt=1)]
     """Rate among the heads that are said to exceed their nulls."""
+    elicit_offsets: Annotated[tuple[Count, ...], Field(min_length=1)]
+    """Tokens before a region's event at which heads are ablated, increasing."""
+    probe_depth: Count
+    """Tokens before it, at most, at which the region is read by a probe."""
 
     @model_validator(mode="after")
     def _increases(self) -> Self:
-        for key in ("bins", "generated_bins"):
+        for key in ("bins", "generated_bins", "elicit_offsets"):
             numbers = list(getattr(self, key))
             if numbers != sorted(set(numbers)):
                 raise ValueError(f"{key} is {numbers}: it must increase from one to the next")

@@ -39,7 +39,7 @@ def slow_inputs(model, trace, query):
     return torch.stack(seen).view(LAYERS, HEADS, -1)
 
 
-def slow_margin(model, trace, event, heads, values, share=1.0):
+def slow_margin(model, trace, event, heads, values, share=1.0, before=0):
     """Margin of one pass in which chosen heads are moved to (a share of the way) other values."""
 
     def moved(layer):
@@ -47,8 +47,8 @@ def slow_margin(model, trace, event, heads, values, share=1.0):
             mixed = given[0].clone()
             for head in [head for own, head in heads if own == layer]:
                 at = slice(head * WIDTH, (head + 1) * WIDTH)
-                mixed[0, event.query, at] += share * (
-                    values[layer][head] - mixed[0, event.query, at]
+                mixed[0, event.query - before, at] += share * (
+                    values[layer][head] - mixed[0, event.query - before, at]
                 )
             return (mixed,)
 
@@ -113,3 +113,24 @@ def test_attribution_leaves_no_hook_and_no_gradient(model, traces) -> None:
     assert all(weight.grad is None for weight in model.parameters())
     for layer in range(LAYERS):
         assert not family_of(model).output_projection(model, layer)._forward_pre_hooks
+
+
+@pytest.mark.parametrize("before", [1, 3])
+@pytest.mark.parametrize("branches", [1, 1000])
+def test_ablation_before_the_decision_equals_one_hooked_pass_a_head(
+    model, traces, before, branches
+) -> None:
+    means = mean_mixed(model, traces, pad_id=0, before=before)
+    places = [
+        (trace, query - before)
+        for trace in traces
+        for query in sorted({decision.query for decision in trace.decisions})
+    ]
+    plain = torch.stack([slow_inputs(model, trace, at) for trace, at in places])
+    assert torch.allclose(torch.stack([means[i] for i in range(LAYERS)]), plain.mean(0), atol=1e-5)
+    masks = head_masks([frozenset([head]) for head in ALL], LAYERS, HEADS)
+    found = ablate(model, traces, means, masks, pad_id=0, branches_per_pass=branches, before=before)
+    for row, (trace, event) in zip(found, decisions(traces), strict=True):
+        sets = [[], *([head] for head in ALL)]
+        slow = [slow_margin(model, trace, event, heads, means, before=before) for heads in sets]
+        assert row.tolist() == pytest.approx(slow, abs=2e-5)

@@ -29,7 +29,9 @@ DATA = {"make_label_space", "make_examples", "make_twins", "write_data_card"}
 PATCHING_FIGURES = {"draw_patching 5", "draw_patching 8"}
 HEAD_EFFECTS = {
     *("calibrate_heads", "draw_head_effects", "attend_at_events", "draw_event_attention"),
+    "calibrate_elicitation",
 }
+ELICITATION = {"probe_regions", "ablate_before_events"}
 HEAD_SETS = {"ablate_head_sets", "draw_head_sets", "knock_in_heads", "draw_knock_in"}
 PAGES = {"write_report", "audit_results"}
 CONCLUSIONS = {"judge_claims", *PAGES}
@@ -55,7 +57,7 @@ def students(*methods: str) -> set[str]:
 
 AFTER_TRACES = {
     *("score_heads", "rank_heads", "make_pools", "watch_heads", "agree_with_causal_effects"),
-    *("find_events", "ablate_heads", *HEAD_EFFECTS, *HEAD_SETS),
+    *("find_events", "ablate_heads", *HEAD_EFFECTS, *HEAD_SETS, *ELICITATION),
     *("check_corruptions", "patch_single_heads", *AFTER_RANKINGS),
     *("draw_coarse_heads", "draw_refine_heads", "train_simulator"),
     *("cache_targets", *STUDENT_POOLS, *students("vanilla", "mech"), *SCORING, *AFTER_SCORES),
@@ -127,7 +129,14 @@ CODE: dict[str, set[str]] = {
     | SCORING
     | AFTER_SCORES,
     "traces/quality.py": FROM_TEACHER,
-    "traces/trie.py": {"find_events", "ablate_heads", *HEAD_EFFECTS, *HEAD_SETS, *CONCLUSIONS},
+    "traces/trie.py": {
+        "find_events",
+        "ablate_heads",
+        *HEAD_EFFECTS,
+        *HEAD_SETS,
+        *ELICITATION,
+        *CONCLUSIONS,
+    },
     "patching/calibration.py": {*HEAD_EFFECTS, *CONCLUSIONS},
     "heads/reliability.py": {"rank_heads"} | AFTER_RANKINGS,
     "patching/summary.py": {"summarise_patching", *PAGES} | PATCHING_FIGURES,

@@ -100,6 +100,7 @@ def test_no_half_written_file_is_left(smoke: Checkout) -> None:
         ("patching/head_sets.parquet", "report/figure10.png", "report/figure11.pdf"),
         ("patching/knock_in.parquet", "patching/knock_in_pairs.parquet", "report/figure12.png"),
         ("patching/event_attention.parquet", "report/figure13.png"),
+        tuple(f"patching/elicitation_{name}.parquet" for name in ("probe", "ablation", "sets")),
         ("evaluate/mech-seed1/predictions.parquet", "distil/targets.safetensors"),
         ("evaluate/scores.parquet", "significance/comparisons.parquet", "report/table1.csv"),
         ("report/figure5.pdf", "report/figure1.png", "report/claims.csv", "report/report.html"),

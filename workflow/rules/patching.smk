@@ -318,6 +318,101 @@ rule attend_at_events:
         )
 
 
+rule probe_regions:
+    input:
+        model="<results>/teacher/model.safetensors",
+        config="<results>/teacher/config.json",
+        traces="<results>/teacher/traces.parquet",
+        events="<results>/teacher/events.parquet",
+        label_space="<results>/data/label_space.json",
+        tokenizer="<results>/data/tokenizer.json",
+    output:
+        probe="<results>/patching/elicitation_probe.parquet",
+    log:
+        "<logs>/probe_regions.log",
+    conda:
+        "../../envs/environment.yml"
+    resources:
+        **needs("probe_regions"),
+    params:
+        p=parameters(
+            "patching.probe_depth",
+            "patching.seed",
+            "heads.batch_size",
+            "heads.bootstrap",
+        ),
+        code=code("probe_regions"),
+    shell:
+        job(
+            "probe_regions.py --model {input.model} --config {input.config}"
+            " --traces {input.traces} --events {input.events}"
+            " --label-space {input.label_space} --tokenizer {input.tokenizer}"
+            " --probe {output.probe}"
+        )
+
+
+rule ablate_before_events:
+    input:
+        model="<results>/teacher/model.safetensors",
+        config="<results>/teacher/config.json",
+        traces="<results>/teacher/traces.parquet",
+        events="<results>/teacher/events.parquet",
+        examples="<results>/data/examples.parquet",
+        label_space="<results>/data/label_space.json",
+        tokenizer="<results>/data/tokenizer.json",
+    output:
+        ablation="<results>/patching/elicitation_ablation.parquet",
+        attention="<results>/patching/elicitation_attention.parquet",
+    log:
+        "<logs>/ablate_before_events.log",
+    conda:
+        "../../envs/environment.yml"
+    resources:
+        **needs("ablate_before_events"),
+    params:
+        p=parameters(
+            "data.prompt",
+            "patching.elicit_offsets",
+            "patching.null_draws",
+            "patching.seed",
+            "patching.branches_per_pass",
+            "heads.batch_size",
+        ),
+        code=code("ablate_before_events"),
+    shell:
+        job(
+            "ablate_before_events.py --model {input.model} --config {input.config}"
+            " --traces {input.traces} --events {input.events} --examples {input.examples}"
+            " --label-space {input.label_space} --tokenizer {input.tokenizer}"
+            " --ablation {output.ablation} --attention {output.attention}"
+        )
+
+
+rule calibrate_elicitation:
+    input:
+        ablation="<results>/patching/elicitation_ablation.parquet",
+        attention="<results>/patching/elicitation_attention.parquet",
+        at_events="<results>/patching/head_effects.parquet",
+    output:
+        effects="<results>/patching/elicitation_effects.parquet",
+        sets="<results>/patching/elicitation_sets.parquet",
+    log:
+        "<logs>/calibrate_elicitation.log",
+    conda:
+        "../../envs/environment.yml"
+    resources:
+        **needs("calibrate_elicitation"),
+    params:
+        p=parameters("patching.false_discovery", "heads.bootstrap", "heads.seed"),
+        code=code("calibrate_elicitation"),
+    shell:
+        job(
+            "calibrate_elicitation.py --ablation {input.ablation}"
+            " --attention {input.attention} --at-events {input.at_events}"
+            " --effects {output.effects} --sets {output.sets}"
+        )
+
+
 if SWEPT:
 
     # Not all lengths may be possible for a teacher: a length at which no trace can be patched is

@@ -436,6 +436,10 @@ rule report:
         findings="<results>/report/findings.txt",
         claims="<results>/report/claims.csv",
         budget="<results>/report/budget.csv",
+        elicitation=expand(
+            "<results>/patching/elicitation_{table}.parquet",
+            table=("probe", "effects", "sets"),
+        ),
         times="<results>/report/times.csv",
         tables=expand("<results>/report/table1.{kind}", kind=("csv", "tex", "html")),
         figures=expand(

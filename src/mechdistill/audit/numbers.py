@@ -21,7 +21,7 @@ from mechdistill.reproduce import warm_process
 
 DERIVING = (
     *("rank_heads", "agree_with_causal_effects", "summarise_patching", "summarise_lists"),
-    *("calibrate_heads", "measure_recovery"),
+    *("calibrate_heads", "calibrate_elicitation", "measure_recovery"),
     *("collect_scores", "compare_methods", "make_tables", "make_budget"),
     *("draw_curves", "draw_coarse_heads", "draw_refine_heads", "draw_patching"),
     *("draw_head_effects", "draw_head_sets", "draw_knock_in", "draw_event_attention"),

@@ -4,7 +4,8 @@ A causal model's computation at position q needs only the keys and values of ear
 branch is position q run again on those of the plain run: many branches, of the same position or of
 several, go through the model as the tokens of one call, each seeing the keys before its position
 and itself, and no other branch. Patching conditions, which differ only at q, cost one token each
-and copy no cache.
+and copy no cache. A branch may also be a stretch: position q and those behind it, each seeing the
+branch's own tokens before it.
 """
 
 from __future__ import annotations
@@ -101,31 +102,41 @@ def run_branches(
     interventions: tuple[Intervention, ...] = (),
     *,
     residuals: bool = False,
+    steps: int = 1,
 ) -> Branches:
     """Run positions again.
 
     Args:
         positions: on the trunk's padded axis, [B, C]; -1 = unused.
-        interventions: slots are the C branches; donor rows run over T + C keys (see `branch_rows`).
+        interventions: slots are the first tokens of the C branches; donor rows run over T + C keys
+            (see `branch_rows`), for branches of one token alone.
         residuals: keep the residual stream after each layer, with its graph, for gradients.
+        steps: tokens of each branch, the position's own and those behind it; logits are the last's.
     """
     batch, length = trunk.ids.shape
     count = positions.shape[1]
-    at = positions.clamp(min=0)
+    begin = positions.clamp(min=0).repeat_interleave(steps, dim=1)
+    step = torch.arange(steps, device=begin.device).repeat(count)
+    branch = torch.arange(count, device=begin.device).repeat_interleave(steps)
+    at = (begin + step).clamp(max=length - 1)
     keys = torch.arange(length, device=at.device)
-    itself = torch.eye(count, dtype=torch.bool, device=at.device).expand(batch, -1, -1)
+    behind = step[:, None] - step
+    own = (branch[:, None] == branch) & (behind >= 0)
 
     def visible(window: int | None) -> Tensor:
-        """[B, 1, C, T + C]: keys of the trunk before the position, and the branch's own."""
-        seen = (keys < at[..., None]) & trunk.mask.bool()[:, None]
+        """[B, 1, N, T + N]: keys of the trunk before the branch, and the branch's own."""
+        seen = (keys < begin[..., None]) & trunk.mask.bool()[:, None]
+        near = own
         if window is not None:
             seen &= keys > at[..., None] - window
-        return torch.cat([seen, itself], dim=2)[:, None]
+            near = own & (behind < window)
+        return torch.cat([seen, near.expand(batch, -1, -1)], dim=2)[:, None]
 
     family = family_of(model)
     tap = None
     if interventions:
-        slots = torch.arange(length, length + count, device=at.device).expand(batch, -1)
+        first = length + torch.arange(0, count * steps, steps, device=at.device)
+        slots = first.expand(batch, -1)
         tap = Tap(slots, interventions=interventions, recording=False)
     kept: list[Tensor] = []
     hooks = []
@@ -141,6 +152,7 @@ def run_branches(
             position_ids=(at - trunk.start[:, None]).clamp(min=0),
             cache=DynamicCache(trunk.cache),
             use_cache=True,
+            logits_to_keep=torch.arange(steps - 1, count * steps, steps, device=at.device),
             tap=tap,
         )
     finally:

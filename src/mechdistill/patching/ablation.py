@@ -42,11 +42,17 @@ class ForcedTrace:
 
 
 @torch.inference_mode()
-def mean_mixed(model: Any, traces: Sequence[ForcedTrace], *, pad_id: int) -> dict[int, Tensor]:
-    """Mean mixed value of every head over the decisions' positions: layer -> [H, D]."""
+def mean_mixed(
+    model: Any, traces: Sequence[ForcedTrace], *, pad_id: int, before: int = 0
+) -> dict[int, Tensor]:
+    """Mean mixed value of every head over the decisions' positions: layer -> [H, D].
+
+    Args:
+        before: over the positions so many tokens before them.
+    """
     sums: dict[int, Tensor] = {}
     count = 0
-    for forced in plain_runs(model, traces, pad_id):
+    for forced in plain_runs(model, traces, pad_id, before):
         count += len(forced.at)
         for layer, mixed in forced.mixed.items():
             total = mixed[:, :, 0].double().sum(0)
@@ -63,22 +69,25 @@ def ablate(
     *,
     pad_id: int,
     branches_per_pass: int,
+    before: int = 0,
 ) -> Tensor:
-    """Margins of every decision with sets of heads ablated where it is taken.
+    """Margins of every decision with sets of heads ablated where it is taken, or before.
 
     Args:
         masks: heads of each condition [C, L, H].
         branches_per_pass: positions that are run together.
+        before: tokens between the position at which heads are ablated, and no other, and the
+            decision's; the run goes on from there over the trace's tokens.
 
     Returns:
         [E, 1 + C]: E decisions in the order of the traces, the plain run before the conditions.
     """
     masks = torch.cat([masks.new_zeros(1, *masks.shape[1:]), masks]).to(model.device)
-    groups = torch.split(masks, min(SIDE_BY_SIDE, branches_per_pass))
-    size = max(1, branches_per_pass // len(groups[0]))
+    groups = torch.split(masks, max(1, min(SIDE_BY_SIDE, branches_per_pass) // (1 + before)))
+    size = max(1, branches_per_pass // (len(groups[0]) * (1 + before)))
     donor = {layer: mean[None, :, None] for layer, mean in means.items()}
     parts = []
-    for forced in plain_runs(model, traces, pad_id):
+    for forced in plain_runs(model, traces, pad_id, before):
         margins = torch.empty(len(forced.place), len(masks))
         for start in range(0, len(forced.at), size):
             here = (forced.place >= start) & (forced.place < start + size)
@@ -117,6 +126,8 @@ class PlainRuns:
     """[E]."""
     foils: Tensor
     """[E, most foils], -1 = unused."""
+    before: int
+    """Tokens between the positions and the decisions that are read."""
 
     def patched(
         self,
@@ -139,7 +150,11 @@ class PlainRuns:
         given = {i: values.to(self.mixed[i].dtype) for i, values in donor.items()}
         where = masks.expand(len(at), -1, -1, -1)
         logits = run_branches(
-            model, self.trunk.rows(part), at, (Intervention("output", where, given),)
+            model,
+            self.trunk.rows(part),
+            at,
+            (Intervention("output", where, given),),
+            steps=1 + self.before,
         ).logits
         return _margins(logits, self.place[here] - start, self.targets[here], self.foils[here])
 
@@ -153,14 +168,16 @@ def _margins(logits: Tensor, place: Tensor, targets: Tensor, foils: Tensor) -> T
     return decision_margin(picked, torch.zeros_like(targets)[:, None], rivals[:, None])
 
 
-def plain_runs(model: Any, traces: Sequence[ForcedTrace], pad_id: int) -> Iterator[PlainRuns]:
-    """The traces run once up to their last decisions, some at a time."""
+def plain_runs(
+    model: Any, traces: Sequence[ForcedTrace], pad_id: int, before: int = 0
+) -> Iterator[PlainRuns]:
+    """Plain runs up to the last decisions; the rows are positions `before` tokens earlier."""
     for start in range(0, len(traces), TRACES_PER_PASS):
         chosen = traces[start : start + TRACES_PER_PASS]
         queries = [sorted({decision.query for decision in trace.decisions}) for trace in chosen]
         tokens = [trace.tokens[: own[-1] + 1] for trace, own in zip(chosen, queries, strict=True)]
         batch = left_pad(tokens, pad_id, model.device)
-        positions = batch.positions(queries)
+        positions = batch.positions([[query - before for query in own] for own in queries])
         tap = Tap(positions)
         trunk = grow_trunk(model, batch.ids, batch.mask, tap)
         row, slot = (positions >= 0).nonzero(as_tuple=True)
@@ -177,6 +194,7 @@ def plain_runs(model: Any, traces: Sequence[ForcedTrace], pad_id: int) -> Iterat
             ),
             torch.tensor([decision.target for decision in decisions], device=model.device),
             pad_right([decision.foils for decision in decisions], -1, model.device),
+            before,
         )
 
 

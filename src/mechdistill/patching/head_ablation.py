@@ -59,7 +59,12 @@ class _Decisions:
 
     @classmethod
     def of(
-        cls, traces: Sequence[Trace], events: pd.DataFrame, family: Family, seed: int
+        cls,
+        traces: Sequence[Trace],
+        events: pd.DataFrame,
+        family: Family,
+        seed: int,
+        before: int,
     ) -> _Decisions:
         names = {trace.example for trace in traces}
         events = events[events["example"].isin(names)]
@@ -67,7 +72,12 @@ class _Decisions:
         first = first_events(events, family)
         own = traces_with(traces, first)
         matched = [
-            (trace, matched_tokens(trace, family[1], decided[trace.example], readings, seed))
+            (
+                trace,
+                matched_tokens(
+                    trace, family[1], decided[trace.example], readings, seed, before=before
+                ),
+            )
             for trace, readings in own
         ]
         return cls(first, own, [(trace, places) for trace, places in matched if places])
@@ -81,6 +91,8 @@ def ablate_heads(
     split: str,
     reference: str,
     options: Options,
+    families: Sequence[Family] = FAMILIES,
+    before: int = 0,
 ) -> pd.DataFrame:
     """What every head alone does for decisions of each kind, and for what decides nothing.
 
@@ -92,6 +104,9 @@ def ablate_heads(
         events: columns `mechdistill.patching.null_events.EVENTS`.
         split: the notes whose decisions are read.
         reference: the notes whose means take the heads' place.
+        families: kinds of decision to look at.
+        before: tokens between the ablated position and the decision's own; all events must have so
+            many before them. Without attribution, if any.
 
     Returns:
         kind, segment, null (empty: the events; other_token, shuffled), layer, head, example,
@@ -103,39 +118,48 @@ def ablate_heads(
         name: [trace for trace in traces if trace.split == name] for name in (split, reference)
     }
     tables = []
-    for family in track(FAMILIES, "kind of decision"):
+    for family in track(families, "kind of decision"):
         own, donors = (
-            _Decisions.of(by_split[name], events, family, options.seed)
+            _Decisions.of(by_split[name], events, family, options.seed, before)
             for name in (split, reference)
         )
         if own.own and donors.own:
-            tables += list(_family_tables(model, family, own, donors, options))
+            tables += list(_family_tables(model, family, own, donors, options, before))
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=list(COLUMNS))
 
 
 def _family_tables(
-    model: Any, family: Family, own: _Decisions, donors: _Decisions, options: Options
+    model: Any,
+    family: Family,
+    own: _Decisions,
+    donors: _Decisions,
+    options: Options,
+    before: int,
 ) -> Iterator[pd.DataFrame]:
     heads = _heads(model)
     names = [trace.example for trace, _ in own.own]
     counts = [len(readings) for _, readings in own.own]
-    means = mean_mixed(model, forced_traces(donors.own), pad_id=options.pad_id)
-    estimate = -attribute(model, forced_traces(own.own), means, pad_id=options.pad_id)
+    means = mean_mixed(model, forced_traces(donors.own), pad_id=options.pad_id, before=before)
+    estimates = None
+    if not before:
+        estimate = -attribute(model, forced_traces(own.own), means, pad_id=options.pad_id)
+        estimates = _by_trace(estimate.flatten(1), counts)
     shuffled = shuffled_events(own.first, options.draws, options.seed)
     both = [
         (trace, [*readings, *(r for e in readings for r in shuffled[trace.example, e.query])])
         for trace, readings in own.own
     ]
-    margins = _ablated(model, forced_traces(both), means, options)
+    margins = _ablated(model, forced_traces(both), means, options, before)
     events = [margin[:n] for margin, n in zip(margins, counts, strict=True)]
-    yield _rows(family, OWN, names, events, heads, _by_trace(estimate.flatten(1), counts))
+    yield _rows(family, OWN, names, events, heads, estimates)
     shuffles = [margin[n:] for margin, n in zip(margins, counts, strict=True)]
     yield _rows(family, SHUFFLED, names, shuffles, heads)
     if own.matched and donors.matched:
         others, references = (_read(model, side, options) for side in (own, donors))
-        means = mean_mixed(model, references, pad_id=options.pad_id)
+        means = mean_mixed(model, references, pad_id=options.pad_id, before=before)
         names = [trace.example for trace, _ in own.matched]
-        yield _rows(family, OTHER, names, _ablated(model, others, means, options), heads)
+        margins = _ablated(model, others, means, options, before)
+        yield _rows(family, OTHER, names, margins, heads)
 
 
 def _read(model: Any, decisions: _Decisions, options: Options) -> list[ForcedTrace]:
@@ -151,7 +175,11 @@ def _heads(model: Any) -> list[Head]:
 
 
 def _ablated(
-    model: Any, traces: Sequence[ForcedTrace], means: Mapping[int, Tensor], options: Options
+    model: Any,
+    traces: Sequence[ForcedTrace],
+    means: Mapping[int, Tensor],
+    options: Options,
+    before: int,
 ) -> list[Floats]:
     """Margins [decisions, 1 + heads] of each trace."""
     size = model.config.num_hidden_layers, model.config.num_attention_heads
@@ -162,6 +190,7 @@ def _ablated(
         head_masks([frozenset([head]) for head in _heads(model)], *size),
         pad_id=options.pad_id,
         branches_per_pass=options.branches_per_pass,
+        before=before,
     )
     return _by_trace(margins, [len(trace.decisions) for trace in traces])
 

@@ -52,7 +52,13 @@ def readings(events: pd.DataFrame) -> list[Reading]:
 
 
 def matched_tokens(
-    trace: Trace, segment: str, decided: Sequence[int], events: Sequence[Reading], seed: int
+    trace: Trace,
+    segment: str,
+    decided: Sequence[int],
+    events: Sequence[Reading],
+    seed: int,
+    *,
+    before: int = 0,
 ) -> list[Matched]:
     """A token of the trace's segment for each event, drawn among those that are no decision.
 
@@ -62,11 +68,12 @@ def matched_tokens(
         segment: reasoning or answer.
         decided: query positions of all decision events of the trace.
         events: those to match.
+        before: tokens of the segment that must stand between its begin and the token.
     """
     start, end = trace.prompt_length, trace.reasoning_end
     if segment == "answer":
         start, end = end, len(trace.tokens)
-    free = sorted(set(range(start - 1, end - 1)) - set(decided))
+    free = sorted(set(range(start - 1 + before, end - 1)) - set(decided))
     if not free:
         return []
     rng = np.random.default_rng([seed, 7, *trace.example.encode()])

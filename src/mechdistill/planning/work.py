@@ -199,6 +199,18 @@ class Planner:
                 return self._patch(branches, 1.0) + self._read(
                     teacher, FAMILIES * (2 * notes.ranking + 3 * notes.patching)
                 )
+            case "ablate_before_events":
+                tokens = sum(1 + offset for offset in study.patching.elicit_offsets)
+                branches = teacher.layers * teacher.heads * 2 * tokens * notes.patching
+                times = len(study.patching.elicit_offsets)
+                return self._patch(branches, 1.0) + self._read(
+                    teacher, times * (2 * notes.ranking + 4 * notes.patching)
+                )
+            case "probe_regions":
+                times = 1 + study.patching.probe_depth
+                return self._read(teacher, times * (notes.ranking + notes.patching)) + Work(
+                    seconds=0.05 * times * (1 + teacher.layers)
+                )
             case "ablate_head_sets":
                 drawn = 2 + 2 * study.patching.random_draws
                 branches = 2 * len(study.patching.bins) * drawn * FAMILIES * notes.patching
