@@ -252,6 +252,63 @@ class TestPhases:
             decisions.kinds_have_their_own_heads(self.evidence(build, 0, size=0))
 
 
+class TestElicitation:
+    """Of 32 heads 10 count before the decision and 10 at it; the probe of layer 2 is read."""
+
+    def tables(self, design, *, gain=0.3, shared=0, excess=0.2, offset=4, eliciting=10, own=10):
+        probe = pd.DataFrame(
+            [
+                (offset, layer, 30, found, found - 0.1, found + 0.1)
+                for layer in range(design.layers + 1)
+                for found in [gain if layer == design.layers // 2 else -50.0]
+            ],
+            columns=["offset", "layer", "notes", "gain", "gain_low", "gain_high"],
+        )
+        excess = excess if eliciting else np.nan
+        row = {"offset": offset, "n_heads": 32, "eliciting": eliciting, "own": own}
+        row |= {"shared": shared, "depth": 0.5, "own_depth": 0.9, "notes": 30}
+        row |= {"note_mass": 0.5 + excess, "uniform": 0.5}
+        row |= {"excess_low": excess - 0.1, "excess_high": excess + 0.1}
+        return {"elicitation_probe": probe, "elicitation_sets": pd.DataFrame([row])}
+
+    def outcome(self, build, **options):
+        tables = self.tables(build.design, **options)
+        return decisions.region_is_elicited_early(build.evidence(**tables))
+
+    def test_holds_where_other_heads_count_that_read_the_note(self, build):
+        outcome = self.outcome(build)
+        assert outcome.decided is Verdict.HOLDS
+        effects = [part.estimate.effect for part in outcome.parts]
+        assert effects == pytest.approx([0.3, -10 * 10 / 32, 0.2])
+        assert "10 of 32; at it 10; both 0. Mean depth 0.50 and 0.90" in outcome.note
+
+    @pytest.mark.parametrize(
+        "options", [{"gain": -0.3}, {"shared": 10}, {"excess": -0.2}], ids=lambda o: next(iter(o))
+    )
+    def test_fails_where_one_part_does(self, build, options):
+        assert self.outcome(build, **options).decided is Verdict.DOES_NOT_HOLD
+
+    @pytest.mark.parametrize("options", [{"gain": 0.0}, {"shared": 3}, {"excess": 0.05}])
+    def test_shows_no_difference_within_an_interval(self, build, options):
+        assert self.outcome(build, **options).decided is Verdict.NO_DIFFERENCE
+
+    @pytest.mark.parametrize("options", [{"eliciting": 0}, {"own": 0}])
+    def test_undecided_without_heads_to_compare(self, build, options):
+        outcome = self.outcome(build, **options)
+        assert outcome.decided is Verdict.UNDECIDED
+        assert outcome.parts[0].verdict is Verdict.HOLDS
+        assert self.outcome(build, gain=-0.3, **options).decided is Verdict.DOES_NOT_HOLD
+
+    def test_not_tested_where_decisions_come_too_soon_and_says_what_was_found(self, build):
+        found = r"2 before, .* \+0.30 \[0.20, 0.40\] .* 10 of 32 heads"
+        with pytest.raises(NotTested, match=found):
+            self.outcome(build, offset=2)
+        with pytest.raises(NotTested, match="nor any nearer"):
+            self.outcome(build, offset=0)
+        with pytest.raises(NotTested, match="probes that read"):
+            decisions.region_is_elicited_early(build.evidence())
+
+
 def test_every_claim_of_version_2_has_a_row(build):
     ids = judge_all(build.evidence())["id"]
     numbered = [id for id in ids if id.startswith("V") and "." not in id]

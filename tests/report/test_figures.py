@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.axis import Axis
+from matplotlib.collections import PathCollection
 from matplotlib.colors import to_hex
 from matplotlib.text import Text
 
@@ -15,6 +16,7 @@ from mechdistill.report.figures import style
 from mechdistill.report.figures.attention import SIZES, figure4, fit, flow, points4
 from mechdistill.report.figures.curves import all_bands, curve_bands, figure1, points1
 from mechdistill.report.figures.decisions import figure10, points10
+from mechdistill.report.figures.elicitation import figure14, points14
 from mechdistill.report.figures.event_attention import EVEN, figure13, points13
 from mechdistill.report.figures.head_sets import figure11, points11
 from mechdistill.report.figures.heads import figure7, points7, ranked_scores, stage_means
@@ -91,6 +93,23 @@ def attended(kinds=KINDS):
     return frame
 
 
+def probed():
+    """A model of 4 layers that knows its region at the decision, and less the earlier it is."""
+    rows = [
+        (offset, layer, found, found - 0.05, found + 0.05, 0.1, 0.07, 30)
+        for offset in (0, 1, 2, 5)
+        for layer in range(5)
+        for found in [0.1 + layer / 5 / (1 + offset)]
+    ]
+    columns = ["offset", "layer", "accuracy", "ci_low", "ci_high", "shuffled", "majority", "notes"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def ablated_before():
+    own = effects(("region",)).query("segment == 'reasoning'").assign(n=30)
+    return pd.concat([own.assign(offset=offset) for offset in (1, 2, 4)], ignore_index=True)
+
+
 def draw1(curves, methods):
     return figure1(all_bands(curves, methods, BOOT), methods)
 
@@ -115,6 +134,8 @@ def figures(build, summary, head_scores, dynamics):
         12: lambda: figure12(knocked_in()),
         13: lambda: figure13(attended()),
         1313: lambda: figure13(attended(("region",))),  # no head counts at the others
+        14: lambda: figure14(probed(), ablated_before()),
+        1414: lambda: figure14(probed(), ablated_before()[:0]),  # no head was ablated
         1010: lambda: figure10(effects(("region",))),  # the others are never decided
     }
 
@@ -140,7 +161,7 @@ def labels_beyond_their_axis(figure):
                 yield from (tick.label1, tick.label2)
 
 
-@pytest.mark.parametrize("number", [1, 4, 5, 7, 8, 10, 1010, 11, 12, 13, 1313])
+@pytest.mark.parametrize("number", [1, 4, 5, 7, 8, 10, 1010, 11, 12, 13, 1313, 14, 1414])
 def test_figure_is_legible(figures, number):
     """No text over another, none beyond the page, none smaller than 6 points."""
     figure = figures[number]()
@@ -405,3 +426,19 @@ def test_points_of_attention_are_what_the_panels_show():
     values = sorted(value for line in axes.lines for value in line.get_xdata())
     shown = made[made["panel"] == "region, reasoning"]["value"]
     assert values == pytest.approx(sorted(shown))
+
+
+def test_points_before_decisions_are_those_drawn():
+    probe, heads = probed(), ablated_before()
+    found = points14(probe, heads)
+    assert not found.duplicated(["panel", "line", "point"]).any()
+    left, right = figure14(probe, heads).axes
+    layers = found[found["line"].str.startswith("layer")].groupby("line", sort=False)["value"]
+    for (_, values), line in zip(layers, left.lines[:5], strict=True):
+        assert sorted(line.get_ydata()) == sorted(values)
+    marks = [dots for dots in right.collections if isinstance(dots, PathCollection)]
+    drawn = {True: 0, False: 0}
+    for dots in marks:
+        drawn[to_hex(dots.get_facecolor()[0]) != "#ffffff"] += len(dots.get_offsets())
+    above = found["above_null"].dropna()
+    assert drawn == {True: above.sum(), False: (~above).sum()} == {True: 6, False: 42}

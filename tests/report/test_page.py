@@ -9,6 +9,7 @@ import pytest
 from mechdistill.report.attention import AttendedTrace, Word
 from mechdistill.report.claims import judge_all
 from mechdistill.report.claims.registry import read_claims, to_csv
+from mechdistill.report.elicitation import elicitation_rows
 from mechdistill.report.evidence import Evidence
 from mechdistill.report.findings import Story, causal_ranking, findings
 from mechdistill.report.metrics import TABLE1
@@ -153,6 +154,22 @@ def page(full, tmp_path_factory):
                 **{"other_low": 0.01, "other_high": 0.08, "uniform": [0.05, 0.03]},
             }
         ),
+        elicitation_probe=pd.DataFrame(
+            {
+                **{"offset": [2, 0, 0], "layer": [2, 2, 3], "n": 7, "notes": 3},
+                **{"accuracy": [0.41, 0.93, 1.0], "ci_low": 0.3, "ci_high": 0.95},
+                **{"shuffled": 0.07, "majority": 0.11, "gain": [0.3, 0.82, 0.89]},
+                **{"gain_low": -0.01, "gain_high": 0.9},
+            }
+        ),
+        elicitation_sets=pd.DataFrame(
+            {
+                **{"offset": [2], "n_heads": 16, "eliciting": 0, "own": 5, "shared": 0},
+                **{"expected": 0.0, "p": 1.0, "depth": float("nan"), "own_depth": 0.72},
+                **{"note_mass": float("nan"), "note_low": float("nan"), "note_high": float("nan")},
+                **{"uniform": 0.48, "own_mass": 0.55},
+            }
+        ),
         data_card="# Data card\nNotes are synthetic & <fake>.",
         origin=None,
     )
@@ -285,6 +302,18 @@ def test_attention_at_decisions_is_shown_by_place(page):
     assert "0.41<br><small>[0.11, 0.43]" in render(page)
     none = page.event_attention[:0]
     assert "Table 13" not in render(replace(page, event_attention=none))
+
+
+def test_regions_before_decisions_are_shown_at_the_middle_layer(page):
+    at, before = elicitation_rows(page.elicitation_probe, page.elicitation_sets, 4)
+    assert (at["offset"], at["accuracy"], at["count"]) == (0, "93 %", "–")
+    gain = before["accuracy"], before["gain"], before["gain_ends"]
+    assert gain == ("41 %", "+0.30", "[-0.01, 0.90]")
+    cells = [before[name] for name in ("count", "own", "depth", "own_depth", "note", "own_note")]
+    assert cells == ["0 of 16", "5", "–", "0.72", "–", "55 %"]
+    assert "0 of 16" in render(page) and "No\nsuch token" not in render(page)
+    bare = replace(page, elicitation_probe=page.elicitation_probe[:0])
+    assert "No\nsuch token was found" in render(bare)
 
 
 def test_restricted_data_show_no_note(page):

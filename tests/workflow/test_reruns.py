@@ -29,7 +29,7 @@ DATA = {"make_label_space", "make_examples", "make_twins", "write_data_card"}
 PATCHING_FIGURES = {"draw_patching 5", "draw_patching 8"}
 HEAD_EFFECTS = {
     *("calibrate_heads", "draw_head_effects", "attend_at_events", "draw_event_attention"),
-    "calibrate_elicitation",
+    *("calibrate_elicitation", "draw_elicitation"),
 }
 ELICITATION = {"probe_regions", "ablate_before_events"}
 HEAD_SETS = {"ablate_head_sets", "draw_head_sets", "knock_in_heads", "draw_knock_in"}

@@ -37,7 +37,7 @@ def test_report_is_there_and_the_run_ends_with_the_findings(smoke: Checkout) -> 
     report = smoke.root / RESULTS / "report"
     for name in ("report.html", "claims.csv", "table1.csv", "table1.tex", "table1.html"):
         assert (report / name).stat().st_size > 100, name
-    for figure in (1, 4, 5, 7, 8, 10, 11, 12):
+    for figure in (1, 4, 5, 7, 8, 10, 11, 12, 13, 14):
         assert (report / f"figure{figure}.png").read_bytes().startswith(b"\x89PNG")
         assert (report / f"figure{figure}.pdf").read_bytes().startswith(b"%PDF")
         assert (report / f"figure{figure}.csv").read_text(encoding="utf-8").count("\n") > 1
@@ -104,7 +104,7 @@ def test_no_half_written_file_is_left(smoke: Checkout) -> None:
         ("evaluate/mech-seed1/predictions.parquet", "distil/targets.safetensors"),
         ("evaluate/scores.parquet", "significance/comparisons.parquet", "report/table1.csv"),
         ("report/figure5.pdf", "report/figure1.png", "report/claims.csv", "report/report.html"),
-        ("report/figure7.csv", "audit/audit.html", "audit/trace.html"),
+        ("report/figure7.csv", "report/figure14.pdf", "audit/audit.html", "audit/trace.html"),
     ],
 )
 def test_jobs_done_again_give_the_same_bytes(

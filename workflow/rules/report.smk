@@ -1,6 +1,6 @@
 # Tables, figures, verdicts and the page.
 
-FIGURES = ("1", "4", "5", "7", "8", "10", "11", "12", "13")
+FIGURES = ("1", "4", "5", "7", "8", "10", "11", "12", "13", "14")
 
 
 rule make_tables:
@@ -258,6 +258,30 @@ rule draw_event_attention:
         )
 
 
+rule draw_elicitation:
+    input:
+        probe="<results>/patching/elicitation_probe.parquet",
+        effects="<results>/patching/elicitation_effects.parquet",
+    output:
+        pdf="<results>/report/figure14.pdf",
+        png="<results>/report/figure14.png",
+        csv="<results>/report/figure14.csv",
+    log:
+        "<logs>/draw_elicitation.log",
+    conda:
+        "../../envs/environment.yml"
+    resources:
+        **needs("draw_elicitation"),
+    params:
+        p=parameters(),
+        code=code("draw_elicitation"),
+    shell:
+        job(
+            "draw_elicitation.py --probe {input.probe} --effects {input.effects}"
+            " --pdf {output.pdf} --png {output.png} --csv {output.csv}"
+        )
+
+
 # What longer candidate lists do is told where they were swept.
 SWEPT_LISTS = "<results>/patching/lists.parquet" if SWEPT else []
 
@@ -283,6 +307,8 @@ rule judge_claims:
         head_sets="<results>/patching/head_sets.parquet",
         knock_in="<results>/patching/knock_in.parquet",
         event_attention="<results>/patching/event_attention.parquet",
+        elicitation_probe="<results>/patching/elicitation_probe.parquet",
+        elicitation_sets="<results>/patching/elicitation_sets.parquet",
         traces="<results>/teacher/traces.parquet",
         examples="<results>/data/examples.parquet",
         label_space="<results>/data/label_space.json",
@@ -325,6 +351,8 @@ rule judge_claims:
             " --ablation {input.ablation} --head-effects {input.head_effects}"
             " --attribution {input.attribution} --head-sets {input.head_sets}"
             " --knock-in {input.knock_in} --event-attention {input.event_attention}"
+            " --elicitation-probe {input.elicitation_probe}"
+            " --elicitation-sets {input.elicitation_sets}"
             " --config {input.config} --traces {input.traces}"
             " --examples {input.examples} --label-space {input.label_space}"
             " --tokenizer {input.tokenizer} --budgets {input.budgets}"
@@ -371,6 +399,8 @@ rule write_report:
         knock_in="<results>/patching/knock_in.parquet",
         knock_in_pairs="<results>/patching/knock_in_pairs.parquet",
         event_attention="<results>/patching/event_attention.parquet",
+        elicitation_probe="<results>/patching/elicitation_probe.parquet",
+        elicitation_sets="<results>/patching/elicitation_sets.parquet",
         origin=ORIGIN,
         lists=SWEPT_LISTS,
         recovery=RECOVERY,
@@ -422,6 +452,8 @@ rule write_report:
             " --attribution {input.attribution} --head-sets {input.head_sets}"
             " --knock-in {input.knock_in} --knock-in-pairs {input.knock_in_pairs}"
             " --event-attention {input.event_attention}"
+            " --elicitation-probe {input.elicitation_probe}"
+            " --elicitation-sets {input.elicitation_sets}"
             " --origin {input.origin}"
             " --budgets {input.budgets} --figures {input.figures}"
             " --report {output.report} --findings {output.findings}"
@@ -436,10 +468,6 @@ rule report:
         findings="<results>/report/findings.txt",
         claims="<results>/report/claims.csv",
         budget="<results>/report/budget.csv",
-        elicitation=expand(
-            "<results>/patching/elicitation_{table}.parquet",
-            table=("probe", "effects", "sets"),
-        ),
         times="<results>/report/times.csv",
         tables=expand("<results>/report/table1.{kind}", kind=("csv", "tex", "html")),
         figures=expand(

@@ -2,10 +2,10 @@
 
 Inputs: --head-scores, --rankings, --reliability, --dynamics, --attention-rows, --margin,
 --generated, --manipulation, --scores, --curves, --corpus, --comparisons, --events, --ablation,
---head-effects, --attribution, --head-sets, --knock-in, --event-attention; --budgets (one a
-student, .../METHOD/seedSEED/budget.json); --config, --traces (the teacher's), --examples,
---label-space, --tokenizer; --lists (patching with several lengths of candidate lists, where they
-are swept).
+--head-effects, --attribution, --head-sets, --knock-in, --event-attention, --elicitation-probe,
+--elicitation-sets; --budgets (one a student, .../METHOD/seedSEED/budget.json); --config, --traces
+(the teacher's), --examples, --label-space, --tokenizer; --lists (patching with several lengths of
+candidate lists, where they are swept).
 Outputs: --claims (CSV, one row a claim, its variants and our checks beside).
 Parameters: study, distil.methods, distil.seeds, heads.pool_size, patching.bins,
 significance.bootstrap, significance.seed.
@@ -33,6 +33,7 @@ TABLES = (
     *("margin", "generated", "manipulation", "scores", "curves", "corpus", "comparisons"),
     *("events", "ablation", "head_effects", "attribution", "head_sets"),
     *("knock_in", "event_attention"),
+    *("elicitation_probe", "elicitation_sets"),
 )
 
 

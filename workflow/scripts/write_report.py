@@ -5,11 +5,11 @@ Inputs: --claims, --table1 (HTML), --measures (CSV), --figures (figureN.png, any
 --attention-rows, --predictions, --scores, --corpus, --comparisons, --definitions, --budgets (one
 a student, .../METHOD/seedSEED/budget.json); --config, --traces (the teacher's), --examples,
 --label-space, --tokenizer, --data-card; --events (the teacher's decisions), --head-effects,
---attribution (single heads at them), --head-sets, --knock-in, --knock-in-pairs, --event-attention;
---origin (two CSV: quality.csv and head_agreement.csv of a teacher from a checkpoint; none of one
-from scratch);
---lists (patching with several lengths of candidate lists, where they are swept); --recovery (causal
-recovery of students, where it is measured).
+--attribution (single heads at them), --head-sets, --knock-in, --knock-in-pairs, --event-attention,
+--elicitation-probe, --elicitation-sets (before them); --origin (two CSV: quality.csv and
+head_agreement.csv of a teacher from a checkpoint; none of one from scratch); --lists (patching
+with several lengths of candidate lists, where they are swept); --recovery (causal recovery of
+students, where it is measured).
 Outputs: --report, --findings.
 Parameters: study, seed, data, text_encoder, teacher, traces, heads, patching, distil, evaluate,
 significance, report (the page lists all of them).
@@ -31,6 +31,8 @@ from mechdistill.models.shape import layers_and_heads
 from mechdistill.parameters import Parameters
 from mechdistill.report.claims.registry import read_claims
 from mechdistill.report.decisions import EVENTS, event_counts
+from mechdistill.report.elicitation import PROBE
+from mechdistill.report.elicitation import SETS as ELICITING
 from mechdistill.report.event_attention import COLUMNS as ATTENTION
 from mechdistill.report.event_attention import attention_shares
 from mechdistill.report.evidence import Design, read_evidence
@@ -61,6 +63,7 @@ OTHERS = (
     *("claims", "table1", "measures", "definitions", "data_card"),
     *("events", "head_effects", "attribution", "head_sets"),
     *("knock_in", "knock_in_pairs", "event_attention"),
+    *("elicitation_probe", "elicitation_sets"),
     *("config", "traces", "examples", "label_space", "tokenizer"),
 )
 SECTIONS = (
@@ -138,6 +141,8 @@ def main() -> None:
             read_table(args.event_attention, ATTENTION, may_be_empty=True),
             evidence.design.bootstrap,
         ),
+        elicitation_probe=read_table(args.elicitation_probe, PROBE, may_be_empty=True),
+        elicitation_sets=read_table(args.elicitation_sets, ELICITING, may_be_empty=True),
         data_card=read_text(args.data_card),
         origin=Origin.read(parameters["teacher"], *args.origin) if args.origin else None,
     )

@@ -25,6 +25,7 @@ DERIVING = (
     *("collect_scores", "compare_methods", "make_tables", "make_budget"),
     *("draw_curves", "draw_coarse_heads", "draw_refine_heads", "draw_patching"),
     *("draw_head_effects", "draw_head_sets", "draw_knock_in", "draw_event_attention"),
+    "draw_elicitation",
     *("judge_claims", "write_report"),
     *("compare_students", "join_tables", "join_budgets", "judge_joined_claims"),
     "write_joined_report",

@@ -28,7 +28,7 @@ SHOWN = {
     "agreement": ("Table 7, scores and causal effects", "heads/causal_agreement.parquet"),
     **{
         f"figure{n}": (f"Figure {n}", f"report/figure{n}.png")
-        for n in (1, 4, 5, 7, 8, 10, 11, 12, 13)
+        for n in (1, 4, 5, 7, 8, 10, 11, 12, 13, 14)
     },
     "decision-heads": ("Table 10, heads at decisions", "patching/head_effects.parquet"),
     "decision-sets": ("Table 11, sets of heads", "patching/head_sets.parquet"),
@@ -37,6 +37,8 @@ SHOWN = {
         "Table 13, what heads attend to at decisions",
         "patching/event_attention.parquet",
     ),
+    "elicitation": ("Table 14, probes before decisions", "patching/elicitation_probe.parquet"),
+    "eliciting-heads": ("Table 14, heads before decisions", "patching/elicitation_sets.parquet"),
     "claims": ("Claims", "report/claims.csv"),
     "manipulation": ("Corruptions", "patching/manipulation.parquet"),
     "decisions": ("Decisions of the teacher", "teacher/events.parquet"),

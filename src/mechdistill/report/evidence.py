@@ -79,6 +79,11 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "event_attention": (
         *("kind", "segment", "null", "place", "layer", "head", "example", "mass", "uniform"),
     ),
+    "elicitation_probe": (*("offset", "layer", "notes", "gain", "gain_low", "gain_high"),),
+    "elicitation_sets": (
+        *("offset", "n_heads", "eliciting", "own", "shared", "depth", "own_depth"),
+        *("note_mass", "uniform", "excess_low", "excess_high", "notes"),
+    ),
     "scores": ("model", "method", "seed", "example", "metric", "value"),
     "corpus": ("model", "method", "seed", "metric", "value"),
     "predictions": ("model", "method", "seed", "example", "gold", "predicted", "status"),
@@ -97,6 +102,7 @@ MAY_BE_EMPTY = frozenset(
         *("generated", "manipulation", "patching_summary", "curves"),
         *("events", "ablation", "head_effects", "attribution", "head_sets", "recovery", "knock_in"),
         "event_attention",
+        *("elicitation_probe", "elicitation_sets"),
     }
 )
 """Tables that have no rows where models decide nothing; claims on them are then not tested."""
@@ -122,6 +128,8 @@ CONTENT = {
     "recovery": "causal recovery of students",
     "knock_in": "outputs of heads put into another note's context",
     "event_attention": "attention of heads that count at decisions",
+    "elicitation_probe": "probes that read the region before it is decided",
+    "elicitation_sets": "heads that count before the region is decided",
     "scores": "scores of test notes",
     "curves": "Focus and Confusion along the reasoning",
     "corpus": "scores of the whole test split",

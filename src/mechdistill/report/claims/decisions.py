@@ -1,18 +1,23 @@
 """V01-V13, of version 2: decisions as events, the heads that take them, training at them.
 
 V01, V02, V04 and V06 are read on the teacher's events and on exact ablation, V07 on what the heads
-that count attend to; what the study has no file for is not tested.
+that count attend to, V08 some tokens before the events; what the study has no file for is not
+tested.
 """
 
 from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy import stats
 
 from mechdistill.report.claims.registry import Outcome, claim
+from mechdistill.report.elicitation import at_middle
 from mechdistill.report.evidence import Evidence, NotTested
-from mechdistill.report.formats import percent, plain
+from mechdistill.report.formats import interval, percent, plain, signed
 from mechdistill.report.head_sets import overlaps
 from mechdistill.report.verdicts import Estimate, Part, Verdict, conjunction
 from mechdistill.traces.decision_events import KINDS
@@ -20,6 +25,8 @@ from mechdistill.traces.decision_events import KINDS
 FAMILY = ["kind", "segment"]
 ESSENTIALLY_EVERY = 0.9
 """Share of notes from which on an effect is said to stand on essentially every note (ours)."""
+SEVERAL = 4
+"""Tokens before a decision at which it is said to be elicited several tokens before (ours)."""
 
 
 @claim("V01", "events")
@@ -210,12 +217,10 @@ def kinds_have_their_own_heads(evidence: Evidence) -> Outcome:
         if row["first"] != "region" or not all(sizes):
             continue
         shared = int(str(row["shared"]))
-        low, high = stats.hypergeom(every, *sizes).ppf([0.025, 0.975])
-        expected = sizes[0] * sizes[1] / every
-        beyond = Estimate(shared - expected, shared - high, shared - low, every, "heads")
         name = f"heads shared by region and {row['second']} in the {row['segment']}, beyond chance"
-        parts.append(Part(name, beyond, -1))
-        listed.append(f"{shared} of {sizes[0]} and {sizes[1]} (by chance {plain(expected)})")
+        parts.append(Part(name, _beyond_chance(shared, *sizes, every), -1))
+        expected = plain(sizes[0] * sizes[1] / every)
+        listed.append(f"{shared} of {sizes[0]} and {sizes[1]} (by chance {expected})")
     if not parts:
         raise NotTested("no two kinds of decision have heads that exceed their nulls")
     return Outcome(
@@ -223,6 +228,17 @@ def kinds_have_their_own_heads(evidence: Evidence) -> Outcome:
         f"Shared: {'; '.join(listed)}. The interval is that of chance (hypergeometric), n counts "
         "heads.",
     )
+
+
+def _beyond_chance(shared: int, first: int, second: int, every: int) -> Estimate:
+    """Heads shared by two sets of all heads, less their mean if both were drawn; chance's interval.
+
+    Without an interval where a set is empty.
+    """
+    if not first or not second:
+        return Estimate(float("nan"), float("nan"), float("nan"), every, "heads")
+    low, high = stats.hypergeom(every, first, second).ppf([0.025, 0.975])
+    return Estimate(shared - first * second / every, shared - high, shared - low, every, "heads")
 
 
 SOURCES = (
@@ -268,9 +284,63 @@ def families_attend_to_their_source(evidence: Evidence) -> Outcome:
     return Outcome(tuple(parts), note, Verdict.UNDECIDED if missing and holds else None)
 
 
-@claim("V08")
+@claim("V08", "elicitation_probe", "elicitation_sets")
 def region_is_elicited_early(evidence: Evidence) -> Outcome:
-    raise NotTested("no region was read out of the model before the code")
+    """Several tokens before, a probe reads the region; other heads count there, and read the note.
+
+    The probe is that behind half of the layers, whatever the others find.
+    """
+    probe = at_middle(evidence.table("elicitation_probe"), evidence.design.layers)
+    gains, sets = _by_offset(probe), _by_offset(evidence.table("elicitation_sets"))
+    if SEVERAL not in gains or SEVERAL not in sets:
+        raise NotTested(_too_late(gains, sets))
+    gain, heads = gains[SEVERAL], sets[SEVERAL]
+    every, notes = int(heads["n_heads"]), int(heads["notes"])
+    eliciting, own, shared = (int(heads[name]) for name in ("eliciting", "own", "shared"))
+    where = f"{SEVERAL} tokens before the decision"
+    ends = (gain["gain_low"], gain["gain_high"], int(gain["notes"]))
+    more = float(heads["note_mass"] - heads["uniform"])
+    on_note = Estimate(more, heads["excess_low"], heads["excess_high"], notes, "attention")
+    parts = (
+        Part(
+            f"accuracy of a probe of layer {gain['layer']} {where}, less its controls'",
+            Estimate(gain["gain"], *ends, "accuracy"),
+            +1,
+        ),
+        Part(
+            "heads that count there and at the decision, beyond chance",
+            _beyond_chance(shared, eliciting, own, every),
+            -1,
+        ),
+        Part("attention of the heads that count there on the note, less its share", on_note, +1),
+    )
+    depths = f"{plain(heads['depth'], 2)} and {plain(heads['own_depth'], 2)}"
+    return Outcome(
+        parts,
+        f"Heads that count {where}: {eliciting} of {every}; at it {own}; both {shared}. Mean depth "
+        f"{depths} (0 the first layer, 1 the last).",
+    )
+
+
+def _by_offset(table: pd.DataFrame) -> dict[int, dict[Hashable, Any]]:
+    return {int(row["offset"]): row for row in table.to_dict("records")}
+
+
+def _too_late(
+    gains: Mapping[int, Mapping[Hashable, Any]], sets: Mapping[int, Mapping[Hashable, Any]]
+) -> str:
+    """Why nothing was read `SEVERAL` tokens before, and what was found as early as it was read."""
+    early = [offset for offset in gains if 0 < offset < SEVERAL and offset in sets]
+    reason = f"no region decision was read {SEVERAL} tokens before it"
+    if not early:
+        return f"{reason}, nor any nearer, with probes and heads"
+    gain, heads = gains[max(early)], sets[max(early)]
+    return (
+        f"{reason}: none has so many tokens of reasoning before it, behind the decision before, or "
+        f"fewer were asked for; {max(early)} before, a probe of layer {gain['layer']} gains "
+        f"{signed(gain['gain'], 2)} {interval(gain['gain_low'], gain['gain_high'], 2)} in accuracy "
+        f"over its controls, and {int(heads['eliciting'])} of {int(heads['n_heads'])} heads count"
+    )
 
 
 @claim("V09")

@@ -21,6 +21,7 @@ from jinja2 import Environment, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
 from mechdistill.report.attention import KINDS
+from mechdistill.report.elicitation import elicitation_rows, middle_layer
 from mechdistill.report.event_attention import PLACES
 from mechdistill.report.evidence import Evidence
 from mechdistill.report.figures.attention import EDGES
@@ -67,6 +68,8 @@ class Page:
         knock_in: of `mechdistill.report.knock_in.knock_in_shares`.
         knock_in_pairs: how many notes and pairs it is read on.
         event_attention: of `mechdistill.report.event_attention.attention_shares`.
+        elicitation_probe: of `mechdistill.patching.region_probe.probe_regions`.
+        elicitation_sets: of `mechdistill.patching.elicitation.eliciting_sets`.
         data_card: Markdown.
         origin: of a teacher that was not trained from scratch.
     """
@@ -88,6 +91,8 @@ class Page:
     knock_in: pd.DataFrame
     knock_in_pairs: pd.DataFrame
     event_attention: pd.DataFrame
+    elicitation_probe: pd.DataFrame
+    elicitation_sets: pd.DataFrame
     data_card: str
     origin: Origin | None
 
@@ -144,6 +149,10 @@ def render(page: Page) -> str:
         knock_in_rows=knock_in_rows(page.knock_in, page.knock_in_pairs),
         places=list(PLACES.values()),
         event_attention_rows=event_attention_rows(page.event_attention),
+        elicitation_rows=elicitation_rows(
+            page.elicitation_probe, page.elicitation_sets, design.layers
+        ),
+        middle_layer=middle_layer(design.layers),
         recovery_rows=recovery_rows(tables.get("recovery"), design.pool_size),
         student_weights=trained_weights(evidence.budgets),
         overlaps=[*map(page_rows.overlap_row, overlaps(page.head_effects))],

@@ -84,5 +84,14 @@ FIGURES = {
         "strokes, what attention spread evenly over the visible tokens would have. Lines: 95 % "
         "intervals, notes resampled.",
     ),
+    14: (
+        "Figure 14. The region before it is decided (ours, after version 2 of the paper)",
+        "Over the tokens before the first decision for a region in the reasoning, which has not "
+        "named it. Left: accuracy of a linear probe of the residual stream behind each layer, by "
+        "depth; dotted: the region most frequent in training, and the best probe of shuffled "
+        "labels. Right: margin that the decision loses when a head is ablated at that one token, "
+        "heads in order of layers, filled where they exceed both nulls. Lines: 95 % intervals, "
+        "notes resampled.",
+    ),
 }
 """Figure number -> title, text."""
