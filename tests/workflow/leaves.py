@@ -27,7 +27,7 @@ OTHER_VALUES: dict[str, list[Any]] = {
     "distil.seeds": [[0, 1]],
     "distil.student_tokenizer": [{"model": "bpe", "vocabulary": 800}],
     "evaluate.simulator.checkpoint.files": [{"model.safetensors": "1" * 64}],
-    "teacher.checkpoint.files": [{"model.safetensors": "1" * 64}],
+    "teacher.checkpoint.files": [{"SmolLM2-135M-Instruct.Q4_1.gguf": "1" * 64}],
     "teacher.fine_tuning.lora": [{"rank": 2, "alpha": 4.0}],
 }
 """Values to try of leaves whose type alone does not tell any."""

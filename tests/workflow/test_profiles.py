@@ -53,6 +53,18 @@ def test_every_rule_says_what_it_needs_of_a_cluster(fresh_clone: Checkout) -> No
         assert text.count("    log:\n") == jobs + text.count("use rule "), path.name
 
 
+def test_every_log_is_called_as_the_script_that_writes_it(fresh_clone: Checkout) -> None:
+    rules = sorted((fresh_clone.root / "workflow" / "rules").glob("*.smk"))
+    text = "\n".join(path.read_text(encoding="utf-8") for path in rules)
+    blocks = re.split(r"^ *(?=(?:use )?rule \w)", text, flags=re.M)[1:]
+    jobs = [block for block in blocks if "    log:\n" in block]
+    assert len(jobs) == text.count("    log:\n")
+    for block in jobs:
+        script = re.findall(r"^use rule (\w+) as|\"(\w+)\.py\b", block)[0]
+        log = re.findall(r"log:\s*\"<logs>/(\w+)", block)[0]
+        assert log in script, block.splitlines()[0]  # else the audit takes its records for foreign
+
+
 def test_default_profile_compares_content_and_redoes_what_was_cut_off(
     fresh_clone: Checkout,
 ) -> None:

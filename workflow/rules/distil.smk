@@ -101,7 +101,7 @@ use rule draw_random_pools as draw_random_student_pools with:
     output:
         random_pools="<results>/distil/base/seed{seed}/random_pools.json",
     log:
-        "<logs>/draw_random_student_pools-{seed}.log",
+        "<logs>/draw_random_pools-{seed}.log",
 
 
 use rule cache_targets as cache_random_targets with:
@@ -118,7 +118,7 @@ use rule cache_targets as cache_random_targets with:
         targets="<results>/distil/random_targets.safetensors",
         table="<results>/distil/random_targets.parquet",
     log:
-        "<logs>/cache_random_targets.log",
+        "<logs>/cache_targets-random.log",
 
 
 if OTHER_TOKENIZER:

@@ -50,7 +50,7 @@ if RECOVERY:
         output:
             events="<results>/evaluate/{model}/patching/events.parquet",
         log:
-            "<logs>/find_student_events-{model}.log",
+            "<logs>/find_events-{model}.log",
         resources:
             **needs("find_student_events"),
 
@@ -64,7 +64,7 @@ if RECOVERY:
         output:
             ablation="<results>/evaluate/{model}/patching/ablation.parquet",
         log:
-            "<logs>/ablate_student_heads-{model}.log",
+            "<logs>/ablate_heads-{model}.log",
         resources:
             **needs("ablate_student_heads"),
 
@@ -79,7 +79,7 @@ if RECOVERY:
         output:
             sets="<results>/evaluate/{model}/patching/head_sets.parquet",
         log:
-            "<logs>/ablate_student_sets-{model}.log",
+            "<logs>/ablate_head_sets-{model}.log",
         resources:
             **needs("ablate_student_sets"),
 
