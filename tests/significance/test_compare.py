@@ -144,6 +144,16 @@ def test_plan_has_every_method_against_the_proposed_one():
     assert ("vanilla_positions", "vanilla") not in found
 
 
+def test_the_method_of_version_2_is_no_baseline_and_compared_with_both():
+    methods = ["vanilla", "mech", "mistill"]
+    found = {(pair.method, pair.baseline): pair.role for pair in pairs(methods)}
+
+    assert baselines(methods) == ["vanilla"]
+    assert ("mech", "mistill") not in found
+    assert found["mistill", "vanilla"] == found["mistill", "mech"] == "successor"
+    assert found["mistill", "teacher"] == "teacher"
+
+
 def test_plan_of_a_study_without_the_proposed_method_has_the_teacher_only():
     assert {pair.role for pair in pairs(["vanilla", "vanilla_positions"])} == {"teacher"}
 

@@ -320,6 +320,7 @@ rule judge_claims:
         ),
         config="<results>/teacher/config.json",
         lists=SWEPT_LISTS,
+        recovery=RECOVERY,
     output:
         claims="<results>/report/claims.csv",
     log:
@@ -333,6 +334,7 @@ rule judge_claims:
             "study",
             "distil.methods",
             "distil.seeds",
+            "distil.student.family",
             "heads.pool_size",
             "patching.bins",
             "significance.bootstrap",
@@ -356,7 +358,9 @@ rule judge_claims:
             " --config {input.config} --traces {input.traces}"
             " --examples {input.examples} --label-space {input.label_space}"
             " --tokenizer {input.tokenizer} --budgets {input.budgets}"
-            " --claims {output.claims}" + " --lists {input.lists}" * SWEPT
+            " --claims {output.claims}"
+            + " --lists {input.lists}" * SWEPT
+            + " --recovery {input.recovery}" * bool(RECOVERY)
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from mechdistill.artifacts import how_to_make, read_json
 from mechdistill.errors import InputError
@@ -14,11 +15,21 @@ def layers_and_heads(config_path: str | Path) -> tuple[int, int]:
     Raises:
         InputError: the file is missing or damaged, or does not say.
     """
-    config = read_json(config_path)
+    layers, heads = (_said(config_path, f"num_{of}") for of in ("hidden_layers", "attention_heads"))
+    return int(layers), int(heads)
+
+
+def family_name(config_path: str | Path) -> str:
+    """Name of the model's family, transformers' ``model_type``.
+
+    Raises:
+        InputError: the file is missing or damaged, or does not say.
+    """
+    return str(_said(config_path, "model_type"))
+
+
+def _said(config_path: str | Path, key: str) -> Any:
     try:
-        return int(config["num_hidden_layers"]), int(config["num_attention_heads"])
+        return read_json(config_path)[key]
     except KeyError as error:
-        raise InputError(
-            f"{config_path} has no {error}",
-            how_to_make(config_path),
-        ) from error
+        raise InputError(f"{config_path} has no {error}", how_to_make(config_path)) from error

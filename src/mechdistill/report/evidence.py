@@ -154,6 +154,8 @@ class Design:
     pool_size: int
     bins: tuple[int, ...]
     bootstrap: Bootstrap
+    families: tuple[str, str] = ("", "")
+    """Of the teacher and of the students; named where claims are judged."""
 
     @classmethod
     def of(cls, value: Callable[[str], Any], size: tuple[int, int]) -> Design:

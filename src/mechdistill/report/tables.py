@@ -22,6 +22,7 @@ from mechdistill.significance.plan import (
     ABLATIONS,
     PAPER_BASELINES,
     PROPOSED,
+    SUCCESSOR,
     TEACHER,
     baselines,
 )
@@ -119,7 +120,7 @@ def build(frame: pd.DataFrame, metrics: Sequence[Metric], title: str) -> Table:
     """The wide table of some metrics from the tidy one."""
     methods = in_paper_order(dict.fromkeys(frame.loc[frame["value"].notna(), "method"]))
     rivals = [m for m in baselines(methods) if m != TEACHER]
-    order = [*rivals, *(m for m in ABLATIONS if m in methods)]
+    order = [*rivals, *(m for m in (*ABLATIONS, SUCCESSOR) if m in methods)]
     reference = mark_reference(frame)
     valued = frame[frame["value"].notna()]
     wrong = dict(zip(valued["method"], valued["degenerate_output"], strict=True))

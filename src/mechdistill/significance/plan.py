@@ -7,6 +7,8 @@ from collections.abc import Collection, Mapping, Sequence
 from mechdistill.significance.compare import Pair
 
 PROPOSED = "mech"
+SUCCESSOR = "mistill"
+"""Proposed in version 2: no baseline of the first version's method, but compared with it."""
 ABLATIONS = (
     *("p1_only", "p2_only", "random_pool"),
     *("mech_without_p1_attention", "mech_without_p1_write", "mech_without_p1_interaction"),
@@ -24,7 +26,8 @@ def pairs(methods: Sequence[str]) -> list[Pair]:
     """All comparisons among the study's methods.
 
     Roles: "baseline" (the proposed method against each true baseline), "ablation" (against itself
-    less a part, and that against plain distillation), "teacher" (every method against it).
+    less a part, and that against plain distillation), "successor" (version 2's method against plain
+    distillation and the first version's), "teacher" (every method against it).
     """
     found = []
     if PROPOSED in methods:
@@ -32,12 +35,14 @@ def pairs(methods: Sequence[str]) -> list[Pair]:
         found += [Pair(PROPOSED, method, "ablation") for method in ABLATIONS if method in methods]
     if PLAIN in methods:
         found += [Pair(method, PLAIN, "ablation") for method in ABLATIONS if method in methods]
+    if SUCCESSOR in methods:
+        found += [Pair(SUCCESSOR, m, "successor") for m in (PLAIN, PROPOSED) if m in methods]
     return found + [Pair(method, TEACHER, "teacher") for method in methods]
 
 
 def baselines(methods: Sequence[str]) -> list[str]:
-    """Methods that have no part of the proposed one."""
-    return [method for method in methods if method != PROPOSED and method not in ABLATIONS]
+    """Methods that have no part of a proposed one."""
+    return [m for m in methods if m not in (PROPOSED, SUCCESSOR, *ABLATIONS)]
 
 
 def best_baseline(validation: Mapping[str, float], methods: Collection[str]) -> str:

@@ -11,6 +11,7 @@ from mechdistill.report.claims import (
     curves,
     decisions,
     heads,
+    recovery,
     scope,
     students,
 )
@@ -27,6 +28,7 @@ __all__ = [
     "decisions",
     "heads",
     "judge_all",
+    "recovery",
     "scope",
     "students",
 ]

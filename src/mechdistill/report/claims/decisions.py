@@ -1,4 +1,4 @@
-"""V01-V13, of version 2: decisions as events, the heads that take them, training at them.
+"""V01-V08, of version 2: decisions as events, the heads that take them.
 
 V01, V02, V04 and V06 are read on the teacher's events and on exact ablation, V07 on what the heads
 that count attend to, V08 some tokens before the events; what the study has no file for is not
@@ -341,28 +341,3 @@ def _too_late(
         f"{signed(gain['gain'], 2)} {interval(gain['gain_low'], gain['gain_high'], 2)} in accuracy "
         f"over its controls, and {int(heads['eliciting'])} of {int(heads['n_heads'])} heads count"
     )
-
-
-@claim("V09")
-def supervision_at_events(evidence: Evidence) -> Outcome:
-    raise NotTested("it defines the method and states no effect")
-
-
-@claim("V10")
-def recovery_across_families(evidence: Evidence) -> Outcome:
-    raise NotTested("the claims judge no causal recovery of students of another family")
-
-
-@claim("V11")
-def recovery_within_the_family(evidence: Evidence) -> Outcome:
-    raise NotTested("the claims judge no causal recovery of students of the teacher's family")
-
-
-@claim("V12")
-def no_task_difference_in_bfloat16(evidence: Evidence) -> Outcome:
-    raise NotTested("the claims judge no students of version 2's method with bf16 weights")
-
-
-@claim("V13")
-def task_cost_in_float32(evidence: Evidence) -> Outcome:
-    raise NotTested("the claims judge no students of version 2's method with fp32 weights")
