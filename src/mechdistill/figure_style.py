@@ -83,6 +83,11 @@ def letter(axes: Axes, text: str) -> None:
     axes.set_title(text, loc="left", fontweight="bold")
 
 
+def tell(axes: Axes, text: str) -> None:
+    """Say in the middle of a panel why it is empty."""
+    axes.text(0.5, 0.5, text, ha="center", va="center", transform=axes.transAxes)
+
+
 def light_grid(axes: Axes, axis: Literal["x", "y"] = "y") -> None:
     """Thin grid lines behind the data."""
     axes.grid(axis=axis, color="#DDDDDD", linewidth=0.5)

@@ -15,7 +15,7 @@ def layers_and_heads(config_path: str | Path) -> tuple[int, int]:
     Raises:
         InputError: the file is missing or damaged, or does not say.
     """
-    layers, heads = (_said(config_path, f"num_{of}") for of in ("hidden_layers", "attention_heads"))
+    layers, heads = _said(config_path, "num_hidden_layers", "num_attention_heads")
     return int(layers), int(heads)
 
 
@@ -25,11 +25,12 @@ def family_name(config_path: str | Path) -> str:
     Raises:
         InputError: the file is missing or damaged, or does not say.
     """
-    return str(_said(config_path, "model_type"))
+    return str(*_said(config_path, "model_type"))
 
 
-def _said(config_path: str | Path, key: str) -> Any:
+def _said(config_path: str | Path, *keys: str) -> list[Any]:
+    config = read_json(config_path)
     try:
-        return read_json(config_path)[key]
+        return [config[key] for key in keys]
     except KeyError as error:
         raise InputError(f"{config_path} has no {error}", how_to_make(config_path)) from error

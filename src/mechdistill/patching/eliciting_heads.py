@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
-from scipy import stats
 
+from mechdistill.heads.overlap import heads_above_null, shared_by_chance
 from mechdistill.heads.resampling import Floats, interval, plain_and_resampled, weighted_means
 from mechdistill.patching.calibration import EFFECTS as CALIBRATED
 from mechdistill.patching.calibration import calibrate
+from mechdistill.patching.conditions import Head
 from mechdistill.patching.undecided import FAMILY
 
 EFFECTS = ("offset", *(c for c in CALIBRATED if c not in ("kind", "segment", "attribution")))
@@ -62,20 +65,16 @@ def eliciting_sets(
     """
     kind, segment = FAMILY
     at_events = at_events[(at_events["kind"] == kind) & (at_events["segment"] == segment)]
-    own = _counting(at_events)
+    own = heads_above_null(at_events)
     records = []
     for offset, rows in effects.groupby("offset", sort=True):
-        heads, found = len(rows), _counting(rows)
+        heads, found = len(rows), heads_above_null(rows)
         deepest = max(int(rows["layer"].max()), 1)
-        shared = len(found & own)
-        chance = stats.hypergeom(heads, len(found), len(own))
-        tail = min(chance.cdf(shared), chance.sf(shared - 1))
         here = attention[attention["offset"] == offset]
         records.append(
             {
                 **{"offset": offset, "n_heads": heads, "eliciting": len(found), "own": len(own)},
-                **{"shared": shared, "expected": len(found) * len(own) / heads},
-                **{"p": min(1.0, 2 * float(tail))},
+                **shared_by_chance(found, own, heads),
                 **{"depth": _depth(found, deepest), "own_depth": _depth(own, deepest)},
                 **_on_note(here, found, own, resamples, seed),
             }
@@ -83,20 +82,12 @@ def eliciting_sets(
     return pd.DataFrame.from_records(records, columns=list(SETS))
 
 
-Heads = set[tuple[int, int]]
-
-
-def _counting(effects: pd.DataFrame) -> Heads:
-    rows = effects[effects["above_null"].astype(bool)]
-    return {(int(a), int(b)) for a, b in zip(rows["layer"], rows["head"], strict=True)}
-
-
-def _depth(heads: Heads, deepest: int) -> float:
+def _depth(heads: Sequence[Head], deepest: int) -> float:
     return float(np.mean([layer / deepest for layer, _ in heads])) if heads else np.nan
 
 
 def _on_note(
-    attention: pd.DataFrame, found: Heads, own: Heads, resamples: int, seed: int
+    attention: pd.DataFrame, found: Sequence[Head], own: Sequence[Head], resamples: int, seed: int
 ) -> dict[str, float]:
     uniform = attention.groupby("example")["uniform"].first()
     masses = [_mass(attention, heads, uniform.index) for heads in (found, own)]
@@ -112,7 +103,7 @@ def _on_note(
     }
 
 
-def _mass(attention: pd.DataFrame, heads: Heads, examples: pd.Index) -> Floats:
+def _mass(attention: pd.DataFrame, heads: Sequence[Head], examples: pd.Index) -> Floats:
     """Mean over the heads, by example; NaN without heads."""
     keys = zip(attention["layer"], attention["head"], strict=True)
     rows = attention[[key in heads for key in keys]]

@@ -15,11 +15,12 @@ from torch.nn import functional
 from mechdistill.data.examples import Example
 from mechdistill.data.labels import LabelSpace
 from mechdistill.heads.event_places import PLACES, PromptPlaces
+from mechdistill.heads.overlap import heads_above_null
 from mechdistill.models.batching import left_pad
 from mechdistill.models.tap import LayerRecord, Tap
 from mechdistill.patching.conditions import Head
 from mechdistill.patching.event_families import first_events
-from mechdistill.patching.null_events import matched_tokens, readings
+from mechdistill.patching.null_events import OTHER, matched_tokens, readings
 from mechdistill.progress import track
 from mechdistill.traces.decision_events import FAMILIES, Family
 from mechdistill.traces.parse import Trace
@@ -28,7 +29,6 @@ COLUMNS = (
     *("kind", "segment", "null", "place", "layer", "head", "example", "decisions"),
     *("mass", "uniform"),
 )
-OTHER = "other_token"
 
 
 @dataclass(frozen=True)
@@ -95,12 +95,11 @@ def attend_at_events(
 
 def counting_heads(effects: pd.DataFrame) -> dict[Family, list[Head]]:
     """Heads that exceed their nulls, by family; no entry without one."""
-    above = effects[effects["above_null"].astype(bool)]
     by_family = {
-        (str(kind), str(segment)): [(int(a), int(b)) for a, b in own[["layer", "head"]].to_numpy()]
-        for (kind, segment), own in above.groupby(["kind", "segment"])
+        (str(kind), str(segment)): heads_above_null(own)
+        for (kind, segment), own in effects.groupby(["kind", "segment"])
     }
-    return {family: by_family[family] for family in FAMILIES if family in by_family}
+    return {family: by_family[family] for family in FAMILIES if by_family.get(family)}
 
 
 def looks_at(

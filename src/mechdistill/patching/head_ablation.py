@@ -20,6 +20,9 @@ from mechdistill.patching.event_families import (
     traces_with,
 )
 from mechdistill.patching.null_events import (
+    OTHER,
+    OWN,
+    SHUFFLED,
     Matched,
     Reading,
     matched_tokens,
@@ -34,8 +37,6 @@ COLUMNS = (
     *("kind", "segment", "null", "layer", "head", "example", "decisions"),
     *("margin", "effect", "attribution"),
 )
-OWN, OTHER, SHUFFLED = "", "other_token", "shuffled"
-"""The events themselves, and their nulls."""
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,8 @@ from mechdistill.traces.parse import Trace
 
 EVENTS = ("example", "split", "kind", "segment", "form", "query", "target", "foils", "repeat")
 """Columns read of the table of events (`mechdistill.traces.event_table`)."""
+OWN, OTHER, SHUFFLED = "", "other_token", "shuffled"
+"""Names in tables: of the events themselves, and of their nulls."""
 
 
 @dataclass(frozen=True)

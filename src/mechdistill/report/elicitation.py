@@ -45,7 +45,7 @@ def elicitation_rows(probe: pd.DataFrame, sets: pd.DataFrame, layers: int) -> li
 
     Args:
         probe: of `mechdistill.patching.region_probe.probe_regions`.
-        sets: of `mechdistill.patching.elicitation.eliciting_sets`.
+        sets: of `mechdistill.patching.eliciting_heads.eliciting_sets`.
         layers: of the model.
     """
     by_offset = {row["offset"]: row for row in sets.to_dict("records")}

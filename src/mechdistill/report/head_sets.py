@@ -7,8 +7,8 @@ from itertools import combinations
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
+from mechdistill.heads.overlap import heads_above_null, shared_by_chance
 from mechdistill.heads.resampling import Floats, interval, plain_and_resampled, weighted_means
 from mechdistill.report.resampling import Bootstrap
 from mechdistill.traces.decision_events import KINDS
@@ -56,6 +56,13 @@ def set_shares(sets: pd.DataFrame, boot: Bootstrap) -> pd.DataFrame:
     return pd.DataFrame.from_records(records, columns=list(SHARES))
 
 
+def largest_sets(rows: pd.DataFrame, most: int) -> pd.DataFrame:
+    """Those of `rows` with the largest `bin` of at most `most` heads; none where all are larger."""
+    few = rows[rows["bin"] <= most]
+    largest: pd.DataFrame = few[few["bin"] == few["bin"].max()]
+    return largest
+
+
 def share_of_whole(means: Floats) -> tuple[float, float, float]:
     """A ratio of means [1 + resamples, 2], the plain ones first: what is done over the whole.
 
@@ -83,18 +90,14 @@ def overlaps(effects: pd.DataFrame) -> Iterator[dict[str, object]]:
     """
     for segment, rows in effects.groupby("segment", sort=False):
         found = {
-            kind: {(a, b) for a, b in zip(own["layer"], own["head"], strict=True)}
-            for kind, own in rows[rows["above_null"].astype(bool)].groupby("kind")
+            kind: heads_above_null(rows[rows["kind"] == kind])
+            for kind in KINDS
+            if (rows["kind"] == kind).any()
         }
         every = len(rows[["layer", "head"]].drop_duplicates())
-        present = [kind for kind in KINDS if (rows["kind"] == kind).any()]
-        for one, other in combinations(present, 2):
-            a, b = found.get(one, set()), found.get(other, set())
-            shared = len(a & b)
-            chance = stats.hypergeom(every, len(a), len(b))
-            tail = min(chance.cdf(shared), chance.sf(shared - 1))
+        for one, other in combinations(found, 2):
             yield {
                 **{"segment": segment, "first": one, "second": other},
-                **{"n_first": len(a), "n_second": len(b), "shared": shared},
-                **{"expected": len(a) * len(b) / every, "p": min(1.0, 2 * float(tail))},
+                **{"n_first": len(found[one]), "n_second": len(found[other])},
+                **shared_by_chance(found[one], found[other], every),
             }

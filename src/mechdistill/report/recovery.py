@@ -9,6 +9,7 @@ import pandas as pd
 
 from mechdistill.evaluate.causal_recovery import ALL_SEEDS
 from mechdistill.report.formats import interval, plain, signed
+from mechdistill.report.head_sets import largest_sets
 from mechdistill.report.metrics import method_name
 
 
@@ -25,12 +26,13 @@ def recovery_rows(recovery: pd.DataFrame | None, pool_size: int) -> list[dict[st
     rows = []
     together = recovery[recovery["seed"] == ALL_SEEDS]
     for (kind, segment), own in together.groupby(["kind", "segment"], sort=False):
-        fitting = own.loc[own["bin"] <= pool_size, "bin"]
-        size = own["bin"].min() if fitting.empty else fitting.max()
-        for row in own[own["bin"] == size].to_dict("records"):
+        shown = largest_sets(own, pool_size)
+        if shown.empty:
+            shown = own[own["bin"] == own["bin"].min()]
+        for row in shown.to_dict("records"):
             rows.append(
                 {
-                    **{"kind": kind, "segment": segment, "bin": size, "n": row["n"]},
+                    **{"kind": kind, "segment": segment, "bin": row["bin"], "n": row["n"]},
                     "method": method_name(row["method"]),
                     "effect": plain(row["effect"]),
                     "teacher": plain(row["teacher_effect"]),

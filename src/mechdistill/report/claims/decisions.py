@@ -18,7 +18,7 @@ from mechdistill.report.claims.registry import Outcome, claim
 from mechdistill.report.elicitation import at_middle
 from mechdistill.report.evidence import Evidence, NotTested
 from mechdistill.report.formats import interval, percent, plain, signed
-from mechdistill.report.head_sets import overlaps
+from mechdistill.report.head_sets import largest_sets, overlaps
 from mechdistill.report.verdicts import Estimate, Part, Verdict, conjunction
 from mechdistill.traces.decision_events import KINDS
 
@@ -177,11 +177,10 @@ def small_set_is_necessary_and_sufficient(evidence: Evidence) -> Outcome:
 
 def _few_heads(rows: pd.DataFrame, evidence: Evidence, done: str) -> tuple[pd.DataFrame, int]:
     """Rows of the largest sets of at most a quarter of all heads, and how many heads they have."""
-    few = rows[rows["bin"] <= evidence.design.few_heads]
+    few = largest_sets(rows, evidence.design.few_heads)
     if few.empty:
         raise NotTested(f"no set of at most a quarter of the heads was {done}")
-    size = int(few["bin"].max())
-    return few[few["bin"] == size], size
+    return few, int(few["bin"].iloc[0])
 
 
 def _done(rows: pd.DataFrame, mode: str) -> pd.DataFrame | None:

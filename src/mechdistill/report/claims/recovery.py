@@ -15,10 +15,10 @@ from mechdistill.report.claims.registry import Outcome, claim
 from mechdistill.report.claims.scores import difference
 from mechdistill.report.evidence import Evidence, NotTested
 from mechdistill.report.formats import plain, signed
+from mechdistill.report.head_sets import largest_sets
 from mechdistill.report.verdicts import Estimate, Part, Verdict
 from mechdistill.significance.plan import SUCCESSOR
 
-METHOD = SUCCESSOR
 TASK = "macro_f1_gold_present"
 MOST = 0.5
 """Recovery from which on a student already carries most of the teacher's effect."""
@@ -36,13 +36,14 @@ def recovery_across_families(evidence: Evidence) -> Outcome:
     teacher, student = evidence.design.families
     if teacher == student:
         raise NotTested(f"teacher and students are of one family, {teacher}")
-    row, reference, where = _departures(evidence)
+    rows, where = _departures(evidence)
+    row, reference = rows[SUCCESSOR, ALL_SEEDS], rows[REFERENCE, ALL_SEEDS]
     more = _estimate(row, "ratio", less=1.0)
     return Outcome(
-        (Part(f"recovery of {METHOD} over {REFERENCE}, less 1, {where}", more, +1),),
+        (Part(f"recovery of {SUCCESSOR} over {REFERENCE}, less 1, {where}", more, +1),),
         f"Ratio {plain(row['ratio'])}: of the teacher's effect, {REFERENCE} students recover "
-        f"{plain(reference['recovery'])}, {METHOD} students {plain(row['recovery'])}. Students are "
-        f"of the family {student}, the teacher of {teacher}.",
+        f"{plain(reference['recovery'])}, {SUCCESSOR} students {plain(row['recovery'])}. Students "
+        f"are of the family {student}, the teacher of {teacher}.",
     )
 
 
@@ -52,25 +53,30 @@ def recovery_within_the_family(evidence: Evidence) -> Outcome:
     teacher, student = evidence.design.families
     if teacher != student:
         raise NotTested(f"students are of the family {student}, the teacher of {teacher}")
-    row, reference, where = _departures(evidence)
-    premise = _estimate(reference, "recovery", "ci", less=MOST)
+    rows, where = _departures(evidence)
+    gain = _estimate(rows[SUCCESSOR, ALL_SEEDS], "gain")
+    premise = _estimate(rows[REFERENCE, ALL_SEEDS], "recovery", "ci", less=MOST)
     parts = (
-        Part(f"gain in recovery of {METHOD} over {REFERENCE}, {where}", _estimate(row, "gain"), +1),
+        Part(f"gain in recovery of {SUCCESSOR} over {REFERENCE}, {where}", gain, +1),
         Part(f"recovery of {REFERENCE}, less {plain(MOST)}, {where}", premise, +1),
     )
-    gains = {int(one["seed"]): float(one["gain"]) for one in _rows(evidence, METHOD, row)}
-    told = ", ".join(f"{signed(gain)} (seed {seed})" for seed, gain in gains.items())
+    gains = {
+        seed: float(own["gain"])
+        for (method, seed), own in rows.items()
+        if method == SUCCESSOR and seed != ALL_SEEDS
+    }
+    told = ", ".join(f"{signed(own)} (seed {seed})" for seed, own in gains.items())
     note = f"Gains by seed: {told}. Whether the gain is small is not judged."
-    if all(math.isfinite(gain) for gain in gains.values()):
-        contradicted = any(gain <= 0 for gain in gains.values())
-        return Outcome(parts, note, Verdict.DOES_NOT_HOLD if contradicted else None)
-    return Outcome(parts, note, Verdict.UNDECIDED)
+    if not all(map(math.isfinite, gains.values())):
+        return Outcome(parts, note, Verdict.UNDECIDED)
+    contradicted = any(own <= 0 for own in gains.values())
+    return Outcome(parts, note, Verdict.DOES_NOT_HOLD if contradicted else None)
 
 
 @claim("V12", "scores", "comparisons")
 def no_task_difference_in_bfloat16(evidence: Evidence) -> Outcome:
     found = _task_difference(evidence, "bfloat16")
-    name = f"macro-F1, {METHOD} minus {REFERENCE}"
+    name = f"macro-F1, {SUCCESSOR} minus {REFERENCE}"
     return Outcome(
         (
             Part(f"{name}, gain", found, +1, absent=True),
@@ -82,11 +88,11 @@ def no_task_difference_in_bfloat16(evidence: Evidence) -> Outcome:
 @claim("V13", "scores", "comparisons")
 def task_cost_in_float32(evidence: Evidence) -> Outcome:
     found = _task_difference(evidence, "float32")
-    return Outcome((Part(f"macro-F1, {METHOD} minus {REFERENCE}", found, -1),))
+    return Outcome((Part(f"macro-F1, {SUCCESSOR} minus {REFERENCE}", found, -1),))
 
 
 def _task_difference(evidence: Evidence, weights: str) -> Estimate:
-    methods = (METHOD, REFERENCE)
+    methods = (SUCCESSOR, REFERENCE)
     _require(evidence)
     budgets = [budget for (name, _), budget in evidence.budgets.items() if name in methods]
     trained = sorted({str(budget.get("weights", "unrecorded")) for budget in budgets})
@@ -97,31 +103,20 @@ def _task_difference(evidence: Evidence, weights: str) -> Estimate:
     return difference(evidence, TASK, *methods)
 
 
-def _departures(evidence: Evidence) -> tuple[Row, Row, str]:
-    """Rows of the method and of its reference, all seeds together, and where they were read."""
+def _departures(evidence: Evidence) -> tuple[dict[tuple[str, int], Row], str]:
+    """Rows of both methods, by method and seed, and where they were read."""
     _require(evidence)
     rows = evidence.table("recovery")
     rows = rows[(rows["kind"] == "departure") & (rows["segment"] == "reasoning")]
-    fitting = rows.loc[rows["bin"] <= evidence.design.pool_size, "bin"]
-    if fitting.empty:
+    rows = largest_sets(rows, evidence.design.pool_size)
+    if rows.empty:
         raise NotTested("no set of heads of the size of a pool was ablated at departures")
-    size = int(fitting.max())
-    here = rows[(rows["bin"] == size) & (rows["seed"] == ALL_SEEDS)].set_index("method")
-    row, reference = ({"bin": size, **here.loc[name]} for name in (METHOD, REFERENCE))
-    return row, reference, f"departures in the reasoning, {size} heads"
-
-
-def _rows(evidence: Evidence, method: str, like: Row) -> list[dict[Hashable, Any]]:
-    """Rows of the single seeds."""
-    rows = evidence.table("recovery")
-    here = (rows["kind"] == "departure") & (rows["segment"] == "reasoning")
-    here &= (rows["bin"] == like["bin"]) & (rows["method"] == method)
-    found: list[dict[Hashable, Any]] = rows[here & (rows["seed"] != ALL_SEEDS)].to_dict("records")
-    return found
+    where = f"departures in the reasoning, {rows['bin'].iloc[0]} heads"
+    return {(row["method"], row["seed"]): row for row in rows.to_dict("records")}, where
 
 
 def _require(evidence: Evidence) -> None:
-    for name in (METHOD, REFERENCE):
+    for name in (SUCCESSOR, REFERENCE):
         if name not in evidence.design.methods:
             raise NotTested(f"the study trains no students by {name}")
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import product
-
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -18,14 +16,15 @@ from mechdistill.figure_style import (
     light_grid,
     new_figure,
     style,
+    tell,
 )
 from mechdistill.heads.cell_map import draw_marked_map
+from mechdistill.report.figures.decision_panels import decision_panels
 from mechdistill.report.figures.points import Point, as_frame
 from mechdistill.report.rankings import name
 from mechdistill.traces.decision_events import KINDS, SEGMENTS
 
 COLOURS = {"reasoning": (BLUE, "o"), "answer": (ORANGE, "s")}
-LETTERS = "abcdefghi"
 
 
 def figure10(effects: pd.DataFrame) -> Figure:
@@ -37,18 +36,14 @@ def figure10(effects: pd.DataFrame) -> Figure:
     with style():
         figure = new_figure(WIDTH, 6.6)
         panels = figure.subplots(len(SEGMENTS) + 1, len(KINDS), squeeze=False)
-        for (row, segment), (column, kind) in product(enumerate(SEGMENTS), enumerate(KINDS)):
-            axes = panels[row][column]
-            rows = effects[(effects["segment"] == segment) & (effects["kind"] == kind)]
-            letter(axes, f"{LETTERS[row * len(KINDS) + column]}  {kind}, {segment}")
+        for axes, rows in decision_panels(panels, effects):
             if rows.empty:
                 _nothing(axes)
             else:
                 image = draw_marked_map(axes, rows, value="excess", marked="above_null")
                 figure.colorbar(image, ax=axes, label="beyond null (logits)")
-        for column, kind in enumerate(KINDS):
-            axes = panels[-1][column]
-            letter(axes, f"{LETTERS[len(SEGMENTS) * len(KINDS) + column]}  {kind}")
+        for sign, axes, kind in zip("ghi", panels[-1], KINDS, strict=True):
+            letter(axes, f"{sign}  {kind}")
             _attribution(axes, effects[effects["kind"] == kind])
         figure.legend(handles=_legend(), loc="outside lower center", ncols=4, frameon=False)
     return figure
@@ -93,7 +88,7 @@ def _attribution(axes: Axes, rows: pd.DataFrame) -> None:
 
 
 def _nothing(axes: Axes) -> None:
-    axes.text(0.5, 0.5, "no such decision", ha="center", va="center", transform=axes.transAxes)
+    tell(axes, "no such decision")
     axes.set_xticks([])
     axes.set_yticks([])
 

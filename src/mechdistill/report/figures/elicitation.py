@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from mechdistill.figure_style import BLACK, GREY, WIDTH, letter, light_grid, new_figure, style
+from mechdistill.figure_style import BLACK, GREY, WIDTH, letter, light_grid, new_figure, style, tell
 from mechdistill.report.figures.points import Point, as_frame
 from mechdistill.report.figures.style import DEPTHS, depth_group
 from mechdistill.report.rankings import name
@@ -28,7 +28,7 @@ def figure14(probe: pd.DataFrame, effects: pd.DataFrame) -> Figure:
 
     Args:
         probe: of `mechdistill.patching.region_probe.probe_regions`.
-        effects: of `mechdistill.patching.elicitation.effects_before`.
+        effects: of `mechdistill.patching.eliciting_heads.effects_before`.
     """
     with style():
         figure = new_figure(WIDTH, 3.4)
@@ -39,7 +39,7 @@ def figure14(probe: pd.DataFrame, effects: pd.DataFrame) -> Figure:
         ):
             letter(axes, title)
             if table.empty:
-                axes.text(0.5, 0.5, "not read", ha="center", va="center", transform=axes.transAxes)
+                tell(axes, "not read")
                 axes.set_xticks([])
                 axes.set_yticks([])
                 continue

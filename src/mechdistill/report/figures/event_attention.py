@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from itertools import product
-
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from mechdistill.figure_style import BLACK, BLUE, WIDTH, letter, light_grid, new_figure, style
+from mechdistill.figure_style import BLACK, BLUE, WIDTH, light_grid, new_figure, style, tell
 from mechdistill.report.event_attention import PLACES
+from mechdistill.report.figures.decision_panels import decision_panels
 from mechdistill.report.figures.points import Point
 from mechdistill.traces.decision_events import KINDS, SEGMENTS
 
@@ -31,10 +30,7 @@ def figure13(shares: pd.DataFrame) -> Figure:
     with style():
         figure = new_figure(WIDTH, 5.4)
         panels = figure.subplots(len(SEGMENTS), len(KINDS), sharex=True, sharey=True, squeeze=False)
-        for (row, segment), (column, kind) in product(enumerate(SEGMENTS), enumerate(KINDS)):
-            axes = panels[row][column]
-            own = shares[(shares["segment"] == segment) & (shares["kind"] == kind)]
-            letter(axes, f"{'abcdef'[row * len(KINDS) + column]}  {kind}, {segment}")
+        for axes, own in decision_panels(panels, shares):
             _panel(axes, own)
         panels[0][0].set_yticks(range(len(PLACES)), list(PLACES.values()))
         panels[0][0].invert_yaxis()
@@ -60,7 +56,7 @@ def points13(shares: pd.DataFrame) -> list[Point]:
 
 def _panel(axes: Axes, shares: pd.DataFrame) -> None:
     if shares.empty:
-        axes.text(0.5, 0.5, "no head counts", ha="center", va="center", transform=axes.transAxes)
+        tell(axes, "no head counts")
         return
     at = [list(PLACES).index(place) for place in shares["place"]]
     for offset, columns in zip((-0.15, 0.15), AT.values(), strict=True):

@@ -27,6 +27,7 @@ from mechdistill.figure_style import (
     light_grid,
     new_figure,
     style,
+    tell,
 )
 from mechdistill.patching_look import BINNED, RANKINGS, SITES, STARTS, draw_levels, heading
 from mechdistill.report.figures.points import Point
@@ -128,7 +129,7 @@ def _panels(summary: pd.DataFrame, phase: int) -> list[_Panel]:
 
 def _draw(axes: Axes, rows: pd.DataFrame, metric: str, direction: str) -> None:
     if rows.empty:
-        axes.text(0.5, 0.5, "not run", ha="center", va="center", transform=axes.transAxes)
+        tell(axes, "not run")
         axes.set_xticks([])
         return
     start, colour = STARTS[direction]

@@ -9,8 +9,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from mechdistill.figure_style import BLACK, WIDTH, letter, light_grid, new_figure, style
+from mechdistill.figure_style import BLACK, WIDTH, light_grid, new_figure, style, tell
 from mechdistill.patching_look import RANKINGS
+from mechdistill.report.figures.decision_panels import decision_panels
 from mechdistill.traces.decision_events import KINDS, SEGMENTS
 
 
@@ -28,14 +29,11 @@ def share_panels(
     with style():
         figure = new_figure(WIDTH, 4.8)
         panels = figure.subplots(len(SEGMENTS), len(KINDS), sharey=True, squeeze=False)
-        for row, segment in enumerate(SEGMENTS):
-            for column, kind in enumerate(KINDS):
-                axes = panels[row][column]
-                own = shares[(shares["segment"] == segment) & (shares["kind"] == kind)]
-                _panel(axes, own, curves)
-                letter(axes, f"{'abcdef'[row * len(KINDS) + column]}  {kind}, {segment}")
-                light_grid(axes)
-            panels[row][0].set_ylabel("share of all heads' effect")
+        for axes, own in decision_panels(panels, shares):
+            _panel(axes, own, curves)
+            light_grid(axes)
+        for axes in panels[:, 0]:
+            axes.set_ylabel("share of all heads' effect")
         for axes in panels[-1]:
             axes.set_xlabel("heads")
         figure.legend(
@@ -54,7 +52,7 @@ def share_curve(axes: Axes, rows: pd.DataFrame, ranking: str, line: str) -> None
 
 def _panel(axes: Axes, shares: pd.DataFrame, curves: Callable[[Axes, pd.DataFrame], None]) -> None:
     if not shares["share"].notna().any():
-        axes.text(0.5, 0.5, "not read", ha="center", va="center", transform=axes.transAxes)
+        tell(axes, "not read")
         axes.set_xticks([])
         return
     curves(axes, shares)

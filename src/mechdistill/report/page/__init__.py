@@ -69,7 +69,7 @@ class Page:
         knock_in_pairs: how many notes and pairs it is read on.
         event_attention: of `mechdistill.report.event_attention.attention_shares`.
         elicitation_probe: of `mechdistill.patching.region_probe.probe_regions`.
-        elicitation_sets: of `mechdistill.patching.elicitation.eliciting_sets`.
+        elicitation_sets: of `mechdistill.patching.eliciting_heads.eliciting_sets`.
         data_card: Markdown.
         origin: of a teacher that was not trained from scratch.
     """
